@@ -64,7 +64,7 @@ pub struct Counters {
 /// A request for the program's output.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Said {
+pub struct LogRequest {
     /// Number of bytes of output to skip.
     #[serde(default)]
     after: u64,
@@ -155,7 +155,7 @@ impl Device {
     }
 
     /// The program's output, as far as it is kept.
-    pub fn said(&self, request: &Said) -> Outcome {
+    pub fn log(&self, request: &LogRequest) -> Outcome {
         let state = self.present()?.lock();
         let (text, omitted_bytes) = state.log.after(request.after);
         Ok(json!({ "text": text, "omitted_bytes": omitted_bytes }))
@@ -270,7 +270,7 @@ impl Hosted {
                 };
                 (format!("{shown} {how}{when}{others}"), largest_bytes)
             }
-            None => (format!("another program ended {shown}, or it could not be started: {}", told(holder)), 0),
+            None => (format!("another program ended {shown}, or it could not be started: {}", end_in_words(holder)), 0),
         };
         // A program that does not get memory rarely says so.
         if largest_bytes > start.memory_bytes / 2 {
@@ -301,7 +301,7 @@ fn shown(argv: &[String]) -> String {
 }
 
 /// The end of a process, in words.
-fn told(status: ExitStatus) -> String {
+fn end_in_words(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("ended with {code}"),
         (None, Some(signal)) => format!("was ended by signal {signal}"),

@@ -17,7 +17,7 @@ pub fn run(number: u32) -> ExitCode {
         .and_then(|file| sys::hardware_times(file.as_fd()).map_err(|error| doing("reading the clock", error)));
     match readings {
         Ok(readings) => {
-            println!("{}", told(&readings));
+            println!("{}", readings_as_json(&readings));
             ExitCode::SUCCESS
         }
         Err(why) => complain(&why, 1),
@@ -25,7 +25,7 @@ pub fn run(number: u32) -> ExitCode {
 }
 
 /// Each reading as the system's time before, the clock's, and the system's after, in nanoseconds.
-fn told(readings: &[[sys::PtpTime; 3]]) -> Value {
+fn readings_as_json(readings: &[[sys::PtpTime; 3]]) -> Value {
     let times = readings.iter().map(|reading| json!(reading.map(nanoseconds)));
     json!({"readings": times.collect::<Vec<_>>()})
 }
@@ -39,13 +39,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn readings_are_told_in_nanoseconds() {
+    fn readings_are_in_nanoseconds() {
         let at = |seconds, nanoseconds| sys::PtpTime { seconds, nanoseconds, ..sys::PtpTime::default() };
         let readings = [[at(1, 5), at(38, 7), at(1, 9)], [at(-1, 999_999_999), at(0, 0), at(i64::MAX, 0)]];
-        let said = json!({"readings": [
+        let expected = json!({"readings": [
             [1_000_000_005_i64, 38_000_000_007_i64, 1_000_000_009_i64],
             [-1, 0, i64::MAX],
         ]});
-        assert_eq!(told(&readings), said);
+        assert_eq!(readings_as_json(&readings), expected);
     }
 }

@@ -70,8 +70,8 @@ pub fn run() -> ExitCode {
             ExitCode::SUCCESS
         }
         Ok(Invocation::Parameters) => match sixbench_traffic::parameters() {
-            Ok(told) => {
-                println!("{told:#}");
+            Ok(listed) => {
+                println!("{listed:#}");
                 ExitCode::SUCCESS
             }
             Err(error) => complain(&error.to_string(), EXIT_CANNOT),

@@ -190,7 +190,7 @@ impl Conversation {
             Request::RelayStop {} => self.services.stop_relay()?,
             Request::DeviceStart(start) => return self.device.start(*start).map(Reply::Later),
             Request::DeviceCounters(request) => self.device.counters(&request)?,
-            Request::DeviceLog(request) => self.device.said(&request)?,
+            Request::DeviceLog(request) => self.device.log(&request)?,
             Request::BrokerRelease(release) => return self.services.release_tunnel(release).map(Reply::Later),
         };
         Ok(Reply::Now(value))

@@ -103,7 +103,7 @@ requests! {
     "relay-stop" => RelayStop {},
     "device-start" => DeviceStart(Box<device::Start>),
     "device-counters" => DeviceCounters(device::Counters),
-    "device-log" => DeviceLog(device::Said),
+    "device-log" => DeviceLog(device::LogRequest),
 }
 
 /// The first request of all.

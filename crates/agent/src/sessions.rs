@@ -153,7 +153,7 @@ impl Sessions {
 
     /// The data that has arrived at a session so far, the state of its senders, and the time of this on the same clock.
     pub fn progress(&self, session: &str) -> Outcome {
-        let mut answer = self.table.progress(session)?.told();
+        let mut answer = self.table.progress(session)?.to_json();
         answer.insert("now_ns".into(), json!(clock::monotonic_ns()));
         Ok(Value::Object(answer))
     }

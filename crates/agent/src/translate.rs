@@ -24,7 +24,7 @@ use crate::capture::hex;
 /// The first line.
 #[derive(Deserialize)]
 #[serde(tag = "mechanism", rename_all = "lowercase", deny_unknown_fields)]
-enum Told {
+enum Setup {
     Tunnel {
         tunnel: Box<Spec>,
         /// The other ends of the same node.
@@ -65,7 +65,7 @@ struct Answer {
 /// A line of output.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Said {
+enum Line {
     Answer(Answer),
     /// The last line: the number of fragments that waited in vain.
     End {
@@ -81,7 +81,7 @@ enum Mechanism {
 
 /// The form in which a packet came.
 #[derive(Debug, Clone, Copy)]
-enum Came {
+enum Arrival {
     Whole,
     /// Its fragments were put together.
     Joined,
@@ -104,7 +104,7 @@ pub fn translate() -> ExitCode {
 }
 
 /// Takes the first line for the mechanism, and answers every other one.
-fn answers() -> impl FnMut(Option<&[u8]>) -> Result<Option<Said>, String> {
+fn answers() -> impl FnMut(Option<&[u8]>) -> Result<Option<Line>, String> {
     let mut way: Option<Way> = None;
     move |line| match (&mut way, line) {
         (None, Some(line)) => {
@@ -113,11 +113,11 @@ fn answers() -> impl FnMut(Option<&[u8]>) -> Result<Option<Said>, String> {
         }
         (Some(way), Some(line)) => {
             let Question { packet, time_ns } = asked::read(line)?;
-            Ok(Some(Said::Answer(way.answer(&asked::bytes_of(&packet)?, Duration::from_nanos(time_ns)))))
+            Ok(Some(Line::Answer(way.answer(&asked::bytes_of(&packet)?, Duration::from_nanos(time_ns)))))
         }
         (way, None) => {
             let in_vain = way.as_mut().map_or(0, Way::fragments_in_vain);
-            Ok((in_vain > 0).then_some(Said::End { fragments_in_vain: in_vain }))
+            Ok((in_vain > 0).then_some(Line::End { fragments_in_vain: in_vain }))
         }
     }
 }
@@ -125,13 +125,13 @@ fn answers() -> impl FnMut(Option<&[u8]>) -> Result<Option<Said>, String> {
 impl Mechanism {
     fn read(line: &[u8]) -> Result<Self, String> {
         match asked::read(line)? {
-            Told::Tunnel { tunnel, others, node } => {
+            Setup::Tunnel { tunnel, others, node } => {
                 let ends = std::iter::once(*tunnel).chain(others).collect();
                 let whole = Whole::with_ends(ends, *node).map_err(|error| error.to_string())?;
                 Ok(Self::Tunnel(Box::new(whole)))
             }
-            Told::Siit { siit } => Translator::new((*siit).into()).map(|translator| Self::Siit(Box::new(translator))),
-            Told::Nat64 { siit, nat64 } => {
+            Setup::Siit { siit } => Translator::new((*siit).into()).map(|translator| Self::Siit(Box::new(translator))),
+            Setup::Nat64 { siit, nat64 } => {
                 let translator = Nat64::new(nat64.with(siit.computing().into())?)?;
                 Ok(Self::Nat64(Box::new(translator)))
             }
@@ -163,12 +163,12 @@ impl Mechanism {
         }
     }
 
-    fn answer(&mut self, packet: &[u8], came: Came, time: Duration) -> Answer {
+    fn answer(&mut self, packet: &[u8], arrival: Arrival, time: Duration) -> Answer {
         match self {
             Self::Tunnel(whole) => {
-                let carried = match came {
-                    Came::Fragment(ports) => whole.carry_fragment(packet, ports),
-                    Came::Whole | Came::Joined => whole.carry(packet),
+                let carried = match arrival {
+                    Arrival::Fragment(ports) => whole.carry_fragment(packet, ports),
+                    Arrival::Whole | Arrival::Joined => whole.carry(packet),
                 };
                 let (verdict, packets) = match &carried.verdict {
                     Verdict::Through(packets) => ("translated", &packets[..]),
@@ -177,14 +177,14 @@ impl Mechanism {
                 };
                 Answer::new(verdict, (carried.outcome.reason(), carried.section, carried.words()), packets)
             }
-            Self::Siit(translator) => match came {
-                Came::Fragment(ports) => Answer::of(&translator.translate_fragment(packet, ports)),
-                Came::Whole | Came::Joined => Answer::of(&translator.translate(packet)),
+            Self::Siit(translator) => match arrival {
+                Arrival::Fragment(ports) => Answer::of(&translator.translate_fragment(packet, ports)),
+                Arrival::Whole | Arrival::Joined => Answer::of(&translator.translate(packet)),
             },
-            Self::Nat64(translator) => Answer::of(&match came {
-                Came::Fragment(ports) => translator.translate(packet, Some(ports), time),
-                Came::Whole => translator.translate(packet, None, time),
-                Came::Joined => translator.translate_joined(packet, time),
+            Self::Nat64(translator) => Answer::of(&match arrival {
+                Arrival::Fragment(ports) => translator.translate(packet, Some(ports), time),
+                Arrival::Whole => translator.translate(packet, None, time),
+                Arrival::Joined => translator.translate_joined(packet, time),
             }),
         }
     }
@@ -205,7 +205,7 @@ impl Way {
         // Captures of several interfaces are not always in order.
         self.now = self.now.max(time);
         if !self.mechanism.joins(packet, self.packets.held.holds(packet)) {
-            return self.answer_one(packet, Came::Whole, time);
+            return self.answer_arrival(packet, Arrival::Whole, time);
         }
         // Fragments that came before the first one of a datagram without a checksum wait for its ports.
         let mut together = match self.waited_for(packet) {
@@ -215,8 +215,8 @@ impl Way {
         together.push(packet.to_vec());
         for fragment in &together {
             match self.packets.take(fragment, self.now) {
-                Joined::NoFragment => return self.answer_one(fragment, Came::Whole, time),
-                Joined::Packet { packet, .. } => return self.answer_one(&packet, Came::Joined, time),
+                Joined::NoFragment => return self.answer_arrival(fragment, Arrival::Whole, time),
+                Joined::Packet { packet, .. } => return self.answer_arrival(&packet, Arrival::Joined, time),
                 Joined::Waits => {}
                 Joined::Dropped(clause) => return Answer::by("dropped", clause, &[]),
             }
@@ -245,25 +245,25 @@ impl Way {
     }
 
     /// The answer about a packet that is taken as it is, or whose fragments were put together.
-    fn answer_one(&mut self, packet: &[u8], came: Came, time: Duration) -> Answer {
+    fn answer_arrival(&mut self, packet: &[u8], arrival: Arrival, time: Duration) -> Answer {
         let taken = match self.mechanism.needs_ports(packet) {
             true => self.fragments.take(self.mechanism.inner_of(packet), packet, self.now),
             false => Taken::Whole,
         };
         match taken {
-            Taken::Whole => self.mechanism.answer(packet, came, time),
+            Taken::Whole => self.mechanism.answer(packet, arrival, time),
             Taken::Waits => Answer::by("waits", Clause::FragmentWaits, &[]),
             Taken::Dropped(clause) => Answer::by("dropped", clause, &[]),
             Taken::Fragment { ports, waited } => {
-                let came = Came::Fragment(ports);
-                let mut answer = self.mechanism.answer(packet, came, time);
+                let arrival = Arrival::Fragment(ports);
+                let mut answer = self.mechanism.answer(packet, arrival, time);
                 if answer.verdict != "translated" {
                     self.fragments.refuse(self.mechanism.inner_of(packet));
                     self.missed.add(Amount::of(waited.iter().map(Vec::len)));
                     return answer;
                 }
                 for fragment in waited {
-                    answer.packets.extend(self.mechanism.answer(&fragment, came, time).packets);
+                    answer.packets.extend(self.mechanism.answer(&fragment, arrival, time).packets);
                 }
                 answer
             }

@@ -137,5 +137,5 @@ fn early(interface: &str, direction: TcAttachType) -> std::result::Result<LinkOr
 }
 
 fn missing(name: &str) -> Refusal {
-    Refusal::said(format!("the object has no {name}"))
+    Refusal::with_reason(format!("the object has no {name}"))
 }

@@ -26,12 +26,12 @@ pub mod slow;
 pub mod spec;
 pub mod sys;
 pub mod timers;
-pub mod told;
 mod tracepoints;
 pub mod translators;
 mod tunnels;
 pub mod vlan;
 pub mod whole;
+pub mod written;
 
 pub use drops::Drops;
 pub use error::{Error, Result};

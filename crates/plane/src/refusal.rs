@@ -29,7 +29,7 @@ pub struct Refusal {
 
 impl Refusal {
     /// A refusal of our own, without an error of the kernel.
-    pub fn said(reason: impl Into<String>) -> Self {
+    pub fn with_reason(reason: impl Into<String>) -> Self {
         Self { reason: reason.into(), ..Self::default() }
     }
 

@@ -111,5 +111,5 @@ fn failure(watching: &'static str) -> impl Fn(MapError) -> Error {
 }
 
 fn missing(watching: &'static str, name: &str) -> Error {
-    Error::Watching { watching, refusal: Refusal::said(format!("the object has no {name}")) }
+    Error::Watching { watching, refusal: Refusal::with_reason(format!("the object has no {name}")) }
 }

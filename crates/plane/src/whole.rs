@@ -131,7 +131,7 @@ impl Whole {
             None if self.is_outer(packet) => (Way::Out, self.out(packet, ports)),
             None => (Way::In, self.take_in(packet, ports)),
         };
-        let (outcome, verdict) = decided.unwrap_or_else(|outcome| (outcome, self.told_unbound(way, packet, outcome)));
+        let (outcome, verdict) = decided.unwrap_or_else(|outcome| (outcome, self.answer_unbound(way, packet, outcome)));
         Carried { verdict, outcome, section: sections::of(&self.ends[0], way, packet, outcome) }
     }
 
@@ -207,7 +207,7 @@ impl Whole {
         if self.node.hairpins && self.is_for_an_edge(&packet) {
             return self.encapsulate(&packet, ports, self.node.takes_hop).or_else(|outcome| {
                 // The sender is behind this end as well.
-                Ok((outcome, self.told_unbound(Way::In, &packet, outcome)))
+                Ok((outcome, self.answer_unbound(Way::In, &packet, outcome)))
             });
         }
         let inner = Inner::read(&packet)?;
@@ -283,7 +283,7 @@ impl Whole {
     /// packets without DF are fragmented by who sends them: RFC 4213 section 3.2.1.
     fn beyond_the_path(&self, outer: &Outer, inner: &Inner, mtu_bytes: u32) -> Length {
         let may_be_cut = outer.destination.is_ipv4() && !outer.dont_fragment;
-        if may_be_cut || !self.is_told_of_path(inner, mtu_bytes) { Length::CutsOuter } else { Length::IsTold }
+        if may_be_cut || !self.gets_error_of_path(inner, mtu_bytes) { Length::CutsOuter } else { Length::IsTold }
     }
 
     /// The end by which a packet goes into the tunnel, by its number, and with which outer headers.

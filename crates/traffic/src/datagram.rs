@@ -66,7 +66,7 @@ impl Header {
 
 /// A datagram by which one end of a flow sends the other a number. `kind` says which number it is: a value that is
 /// neither a [`Phase`] nor a kind of [`crate::cookie::Kind`].
-pub fn telling(token: u64, number: u64, kind: u8) -> [u8; HEADER_BYTES] {
+pub fn encode_number(token: u64, number: u64, kind: u8) -> [u8; HEADER_BYTES] {
     let mut bytes = [0; HEADER_BYTES];
     bytes[..8].copy_from_slice(&token.to_be_bytes());
     bytes[8..16].copy_from_slice(&number.to_be_bytes());
@@ -74,10 +74,10 @@ pub fn telling(token: u64, number: u64, kind: u8) -> [u8; HEADER_BYTES] {
     bytes
 }
 
-/// The number that such a datagram tells.
-pub fn told(datagram: &[u8], token: u64, kind: u8) -> Option<u64> {
+/// The number in such a datagram.
+pub fn decode_number(datagram: &[u8], token: u64, kind: u8) -> Option<u64> {
     let number = word(datagram.first_chunk()?, 8);
-    (telling(token, number, kind)[..] == *datagram).then_some(number)
+    (encode_number(token, number, kind)[..] == *datagram).then_some(number)
 }
 
 fn word(bytes: &[u8; HEADER_BYTES], at: usize) -> u64 {

@@ -78,11 +78,11 @@ impl Progress {
     }
 
     /// All values in the form of the answer to `progress` (docs/protocol.md). Unknown ones are absent.
-    pub fn told(&self) -> Map<String, Value> {
-        let mut told = Map::new();
+    pub fn to_json(&self) -> Map<String, Value> {
+        let mut answer = Map::new();
         if let Some(Arrived { first_ns, bytes }) = self.arrived() {
-            told.insert("first_ns".into(), json!(first_ns));
-            told.insert("received_bytes".into(), json!(bytes));
+            answer.insert("first_ns".into(), json!(first_ns));
+            answer.insert("received_bytes".into(), json!(bytes));
         }
         let datagrams = *lock(&self.0.datagrams);
         if let Some(Datagrams { unique, lost_middle, jitter_ns }) = datagrams {
@@ -90,7 +90,7 @@ impl Progress {
             if let Some(jitter_ns) = jitter_ns {
                 counts["jitter_rfc3550_ns"] = jitter_ns.into();
             }
-            told.insert("datagrams".into(), counts);
+            answer.insert("datagrams".into(), counts);
         }
         let sending = *lock(&self.0.sending);
         if let Some(Sending { t_ns, rtt_ns, cwnd_packets, retransmits }) = sending {
@@ -101,9 +101,9 @@ impl Progress {
                 ("retransmits", retransmits.map(Value::from)),
             ];
             let known = values.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-            told.insert("sending".into(), Value::Object(known.collect()));
+            answer.insert("sending".into(), Value::Object(known.collect()));
         }
-        told
+        answer
     }
 }
 
@@ -128,11 +128,11 @@ mod tests {
     #[test]
     fn what_was_noted_last_is_told_to_all_and_what_is_not_known_is_absent() {
         let progress = Progress::default();
-        assert_eq!(progress.told(), Map::new());
+        assert_eq!(progress.to_json(), Map::new());
         let other = progress.clone();
         other.add(5, 100);
         other.note_datagrams(Datagrams { unique: 1, lost_middle: 0, jitter_ns: None });
-        assert_eq!(progress.told()["datagrams"], json!({"unique": 1, "lost_middle": 0}));
+        assert_eq!(progress.to_json()["datagrams"], json!({"unique": 1, "lost_middle": 0}));
         other.note_datagrams(Datagrams { unique: 5, lost_middle: 1, jitter_ns: Some(0.5) });
         other.note_sending(Sending { t_ns: 1, rtt_ns: Some(6), ..Sending::default() });
         other.note_sending(Sending { t_ns: 2, cwnd_packets: Some(10.5), retransmits: Some(0), ..Sending::default() });
@@ -142,6 +142,6 @@ mod tests {
             "datagrams": {"unique": 5, "lost_middle": 1, "jitter_rfc3550_ns": 0.5},
             "sending": {"t_ns": 2, "cwnd_packets": 10.5, "retransmits": 0},
         });
-        assert_eq!(Value::Object(progress.told()), expected);
+        assert_eq!(Value::Object(progress.to_json()), expected);
     }
 }

@@ -21,30 +21,30 @@ pub fn quoted_v4_bytes(mtu_bytes: usize) -> usize {
 }
 
 /// An error about a packet, without an IP header.
-pub fn v4_message(told: V4Repr, about: &[u8]) -> Vec<u8> {
-    summed(told, quote(about, QUOTED_V4_BYTES))
+pub fn v4_message(error: V4Repr, about: &[u8]) -> Vec<u8> {
+    summed(error, quote(about, QUOTED_V4_BYTES))
 }
 
-fn summed(told: V4Repr, quoted: &[u8]) -> Vec<u8> {
-    [&told.emit_summed(checksum::sum(quoted)), quoted].concat()
+fn summed(error: V4Repr, quoted: &[u8]) -> Vec<u8> {
+    [&error.emit_summed(checksum::sum(quoted)), quoted].concat()
 }
 
 /// The same for ICMPv6. It lacks its checksum, which raw sockets write: RFC 3542 section 3.1.
-pub fn v6_message(told: V6Repr, about: &[u8]) -> Vec<u8> {
-    [&told.emit(0), quote(about, QUOTED_V6_BYTES)].concat()
+pub fn v6_message(error: V6Repr, about: &[u8]) -> Vec<u8> {
+    [&error.emit(0), quote(about, QUOTED_V6_BYTES)].concat()
 }
 
 /// An error about a packet, with an IPv4 header that has this type of service and identification. A link of that MTU
 /// carries it whole.
 pub fn v4_packet(
-    told: V4Repr,
+    error: V4Repr,
     about: &[u8],
     (source, destination): (Ipv4Addr, Ipv4Addr),
     tos: u8,
     identification: u16,
     mtu_bytes: usize,
 ) -> Vec<u8> {
-    let message = summed(told, quote(about, quoted_v4_bytes(mtu_bytes)));
+    let message = summed(error, quote(about, quoted_v4_bytes(mtu_bytes)));
     let header = ipv4::Repr {
         source,
         destination,
@@ -61,7 +61,7 @@ pub fn v4_packet(
 }
 
 /// An error about a packet, with an IPv6 header.
-pub fn v6_packet(told: V6Repr, about: &[u8], (source, destination): (Ipv6Addr, Ipv6Addr)) -> Vec<u8> {
+pub fn v6_packet(error: V6Repr, about: &[u8], (source, destination): (Ipv6Addr, Ipv6Addr)) -> Vec<u8> {
     let quoted = quote(about, QUOTED_V6_BYTES);
     let payload_bytes = HEADER_BYTES + quoted.len();
     let pseudo = checksum::pseudo_header_v6(source, destination, protocol::ICMPV6, payload_bytes as u32);
@@ -74,7 +74,7 @@ pub fn v6_packet(told: V6Repr, about: &[u8], (source, destination): (Ipv6Addr, I
         next_header: protocol::ICMPV6,
         payload_bytes,
     };
-    [&header.emit()[..], &told.emit_summed(pseudo, checksum::sum(quoted)), quoted].concat()
+    [&header.emit()[..], &error.emit_summed(pseudo, checksum::sum(quoted)), quoted].concat()
 }
 
 fn quote(packet: &[u8], most_bytes: usize) -> &[u8] {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use sixbench_packet::stamping::{self, Abilities, Setting};
 
-use super::ask::said;
+use super::ask::output_of;
 use super::hardware_clock;
 use super::objections::{Objections, Uses};
 use super::record::Record;
@@ -28,7 +28,7 @@ const STATES: [&str; 4] = ["linkdown", "dead", "offload", "trap"];
 
 /// An interface of the machine, as it is listed for people who look for one to borrow.
 #[derive(Debug, Serialize)]
-pub struct Told {
+pub struct ListedInterface {
     interface: String,
     #[serde(flatten)]
     objections: Objections,
@@ -49,11 +49,11 @@ struct Stamps {
 }
 
 /// Lists all interfaces. Nothing is touched.
-pub fn look() -> Result<Vec<Told>, String> {
+pub fn look() -> Result<Vec<ListedInterface>, String> {
     let uses = Uses::look()?;
-    let told = |link: &Value| {
+    let listed = |link: &Value| {
         let interface = link["ifname"].as_str()?.to_owned();
-        Some(Told {
+        Some(ListedInterface {
             objections: uses.against(&interface),
             is_up: has_flag(link, "UP"),
             has_carrier: has_flag(link, "LOWER_UP"),
@@ -64,7 +64,7 @@ pub fn look() -> Result<Vec<Told>, String> {
             interface,
         })
     };
-    Ok(uses.links.iter().filter_map(told).collect())
+    Ok(uses.links.iter().filter_map(listed).collect())
 }
 
 /// The state of an interface. The error says why it is not borrowed. `even_in_use`: one that is in use is borrowed all
@@ -136,7 +136,7 @@ fn lines(interface: &str, found: &Value) -> Result<Vec<String>, String> {
         lines.extend(address_line(interface, address));
     }
     for family in ["-4", "-6"] {
-        let text = said("ip", &["-o", family, "route", "show", "table", "all", "dev", interface])?;
+        let text = output_of("ip", &["-o", family, "route", "show", "table", "all", "dev", interface])?;
         lines.extend(text.lines().filter_map(|line| route_line(interface, line)));
     }
     Ok(lines)
@@ -182,8 +182,8 @@ fn address_line(interface: &str, address: &Value) -> Option<String> {
 
 /// The line that restores a route. `None` for one that the kernel makes by itself, and for one that a router will
 /// advertise again.
-fn route_line(interface: &str, told: &str) -> Option<String> {
-    let words: Vec<&str> = told.split_whitespace().filter(|word| !STATES.contains(word)).collect();
+fn route_line(interface: &str, line: &str) -> Option<String> {
+    let words: Vec<&str> = line.split_whitespace().filter(|word| !STATES.contains(word)).collect();
     let by = words.windows(2).find(|pair| pair[0] == "proto").map(|pair| pair[1]);
     if matches!(by, Some("kernel" | "ra")) || words.contains(&"expires") || words.is_empty() {
         return None;

@@ -1,6 +1,6 @@
 //! The hardware clock of an interface (PTP hardware clock, PHC), as `ethtool -T` shows it.
 
-use super::ask::said;
+use super::ask::output_of;
 
 /// The words that `ethtool` writes before its number, in its versions before 6.13 and since.
 const BEFORE: [&str; 2] = ["PTP Hardware Clock: ", "Hardware timestamp provider index: "];
@@ -9,7 +9,7 @@ const NONE: &str = "none";
 
 /// The device of an interface's clock, such as `/dev/ptp0`, or `none`; absent where that is not known.
 pub fn of(interface: &str) -> Option<String> {
-    read(&said("ethtool", &["-T", interface]).ok()?)
+    read(&output_of("ethtool", &["-T", interface]).ok()?)
 }
 
 fn read(text: &str) -> Option<String> {

@@ -5,7 +5,7 @@ use std::env;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::ask::{ip, said};
+use super::ask::{ip, output_of};
 
 /// The variable with the connection of SSH, by sshd(8): client's address and port, server's address and port.
 const SSH: &str = "SSH_CONNECTION";
@@ -34,10 +34,10 @@ pub struct Uses {
     routes: Vec<Value>,
     /// The output of `ss` about sockets, one a line.
     sockets: Vec<String>,
-    ssh: Option<WayOfSsh>,
+    ssh: Option<SshConnection>,
 }
 
-struct WayOfSsh {
+struct SshConnection {
     /// The address at which the connection arrives.
     server: String,
     /// The interface over which answers leave.
@@ -55,7 +55,7 @@ impl Uses {
             links: listed(ip(&["-j", "-d", "address", "show"])?),
             routes,
             sockets: sockets("-0")?.into_iter().chain(sockets("-tua")?).collect(),
-            ssh: env::var(SSH).ok().and_then(|told| WayOfSsh::read(&told)),
+            ssh: env::var(SSH).ok().and_then(|value| SshConnection::read(&value)),
         })
     }
 
@@ -75,8 +75,8 @@ impl Uses {
         match self.find(interface) {
             Err(refused) => Objections { refused: Some(refused), ..Objections::default() },
             Ok(link) => Objections {
-                refused: self.unfit(link).or_else(|| self.needed(interface)).or_else(|| self.way_of_ssh(link)),
-                in_use: self.way_out(interface).or_else(|| self.bound(interface)),
+                refused: self.unfit(link).or_else(|| self.needed(interface)).or_else(|| self.carries_ssh(link)),
+                in_use: self.default_route(interface).or_else(|| self.bound(interface)),
                 has: self.kept(link),
             },
         }
@@ -102,13 +102,13 @@ impl Uses {
         Some(format!("it is one of the ways of the route to {route}, which {why}; remove that route, or {ANOTHER}"))
     }
 
-    fn way_of_ssh(&self, link: &Value) -> Option<String> {
-        let WayOfSsh { server, leaves } = self.ssh.as_ref()?;
+    fn carries_ssh(&self, link: &Value) -> Option<String> {
+        let SshConnection { server, leaves } = self.ssh.as_ref()?;
         let is_way = addresses(link).any(|address| address["local"] == *server) || leaves.as_deref() == name(link);
         is_way.then(|| format!("the connection to this machine uses it ({server}); {ANOTHER}"))
     }
 
-    fn way_out(&self, interface: &str) -> Option<String> {
+    fn default_route(&self, interface: &str) -> Option<String> {
         let is_way = |route: &Value| route["dev"] == interface && route["dst"] == "default";
         self.routes.iter().any(is_way).then(|| format!("it has the machine's default route; {ANOTHER}"))
     }
@@ -131,9 +131,9 @@ impl Uses {
     }
 }
 
-impl WayOfSsh {
-    fn read(told: &str) -> Option<Self> {
-        let words: Vec<&str> = told.split(' ').collect();
+impl SshConnection {
+    fn read(ssh_connection: &str) -> Option<Self> {
+        let words: Vec<&str> = ssh_connection.split(' ').collect();
         let [client, _, server, _] = words[..] else { return None };
         let back = ip(&["-j", "route", "get", client]).unwrap_or_default();
         Some(Self { server: server.to_owned(), leaves: back[0]["dev"].as_str().map(str::to_owned) })
@@ -164,11 +164,11 @@ fn program(line: &str) -> Option<&str> {
 }
 
 fn sockets(which: &str) -> Result<Vec<String>, String> {
-    Ok(said("ss", &["-H", "-n", "-p", which])?.lines().map(str::to_owned).collect())
+    Ok(output_of("ss", &["-H", "-n", "-p", which])?.lines().map(str::to_owned).collect())
 }
 
-fn listed(told: Value) -> Vec<Value> {
-    let Value::Array(all) = told else { return Vec::new() };
+fn listed(answer: Value) -> Vec<Value> {
+    let Value::Array(all) = answer else { return Vec::new() };
     all.into_iter().filter(|one| one.as_object().is_some_and(|one| !one.is_empty())).collect()
 }
 
@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn the_way_of_ssh_is_refused() {
         let refused = |server: &str, leaves: Option<&str>| {
-            let ssh = Some(WayOfSsh { server: server.to_owned(), leaves: leaves.map(str::to_owned) });
+            let ssh = Some(SshConnection { server: server.to_owned(), leaves: leaves.map(str::to_owned) });
             Uses { links: vec![ether(&json!({}))], ssh, ..Uses::default() }.against("eth1").refused
         };
         let said = |server| Some(format!("the connection to this machine uses it ({server}); name another one"));

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use serde::Deserialize;
-use sixbench_plane::told::Written;
+use sixbench_plane::written::Written;
 use sixbench_wire::nat64::{self, Inside, Outside, PoolRange, StaticBinding};
 use sixbench_wire::siit;
 
@@ -15,9 +15,9 @@ const MAX_TIMEOUT_S: u32 = 30 * 24 * 3600;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    pool: Vec<ToldRange>,
+    pool: Vec<WrittenRange>,
     #[serde(default)]
-    bindings: Vec<ToldBinding>,
+    bindings: Vec<WrittenBinding>,
     #[serde(default)]
     filtering: Filtering,
     #[serde(default)]
@@ -30,7 +30,7 @@ pub struct Settings {
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ToldRange {
+struct WrittenRange {
     net: Written<Ipv4Addr>,
     first: u16,
     last: u16,
@@ -38,7 +38,7 @@ struct ToldRange {
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ToldBinding {
+struct WrittenBinding {
     protocol: Protocol,
     ipv4: (Ipv4Addr, u16),
     ipv6: (Ipv6Addr, u16),
@@ -78,15 +78,19 @@ impl Settings {
     /// The settings together with those of the translation of packets. Fails if a time is invalid.
     pub fn with(self, translation: siit::Settings) -> Result<nat64::Settings, String> {
         let usual = nat64::Timeouts::default();
-        let seconds = |told: Option<u32>, usual| match told {
-            Some(told) if !(1..=MAX_TIMEOUT_S).contains(&told) => {
-                Err(format!("a session lasts 1 to {MAX_TIMEOUT_S} s without a packet, not {told}"))
+        let seconds = |written: Option<u32>, usual| match written {
+            Some(written) if !(1..=MAX_TIMEOUT_S).contains(&written) => {
+                Err(format!("a session lasts 1 to {MAX_TIMEOUT_S} s without a packet, not {written}"))
             }
-            told => Ok(told.map_or(usual, |told| Duration::from_secs(told.into()))),
+            written => Ok(written.map_or(usual, |written| Duration::from_secs(written.into()))),
         };
         Ok(nat64::Settings {
             translation,
-            pool: self.pool.iter().map(|told| PoolRange { net: told.net.0, ports: told.first..=told.last }).collect(),
+            pool: self
+                .pool
+                .iter()
+                .map(|written| PoolRange { net: written.net.0, ports: written.first..=written.last })
+                .collect(),
             bindings: self.bindings.iter().map(StaticBinding::from).collect(),
             filtering: self.filtering.into(),
             timeouts: nat64::Timeouts {
@@ -101,24 +105,24 @@ impl Settings {
     }
 }
 
-impl From<&ToldBinding> for StaticBinding {
-    fn from(told: &ToldBinding) -> Self {
-        let protocol = match told.protocol {
+impl From<&WrittenBinding> for StaticBinding {
+    fn from(written: &WrittenBinding) -> Self {
+        let protocol = match written.protocol {
             Protocol::Tcp => nat64::Protocol::Tcp,
             Protocol::Udp => nat64::Protocol::Udp,
             Protocol::Icmp => nat64::Protocol::Icmp,
         };
         Self {
             protocol,
-            outside: Outside { address: told.ipv4.0, port: told.ipv4.1 },
-            inside: Inside { address: told.ipv6.0, port: told.ipv6.1 },
+            outside: Outside { address: written.ipv4.0, port: written.ipv4.1 },
+            inside: Inside { address: written.ipv6.0, port: written.ipv6.1 },
         }
     }
 }
 
 impl From<Filtering> for nat64::Filtering {
-    fn from(told: Filtering) -> Self {
-        match told {
+    fn from(written: Filtering) -> Self {
+        match written {
             Filtering::EndpointIndependent => Self::EndpointIndependent,
             Filtering::AddressDependent => Self::AddressDependent,
         }

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Deserializer, de};
 use sixbench_plane::spec::Prefix;
-use sixbench_plane::told::{ToldRule, Written};
+use sixbench_plane::written::{Written, WrittenRule};
 use sixbench_wire::addresses::Net;
 use sixbench_wire::siit::{self, Clause, Domain};
 
@@ -32,24 +32,25 @@ pub struct Settings {
     tos: Option<u8>,
     traffic_class: Option<u8>,
     identification_seed: Option<u64>,
-    told: Vec<Named>,
+    #[serde(rename = "told")]
+    answered: Vec<Named>,
     hairpin: Option<bool>,
-    domain: Option<ToldDomain>,
+    domain: Option<WrittenDomain>,
 }
 
 /// The rules of a MAP-T domain.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ToldDomain {
+struct WrittenDomain {
     #[serde(default)]
-    own: Option<ToldRule>,
+    own: Option<WrittenRule>,
     #[serde(default)]
-    rules: Vec<ToldRule>,
+    rules: Vec<WrittenRule>,
 }
 
-impl From<ToldDomain> for Domain {
-    fn from(told: ToldDomain) -> Self {
-        Self { own: told.own.map(|rule| rule.0), rules: told.rules.into_iter().map(|rule| rule.0).collect() }
+impl From<WrittenDomain> for Domain {
+    fn from(written: WrittenDomain) -> Self {
+        Self { own: written.own.map(|rule| rule.0), rules: written.rules.into_iter().map(|rule| rule.0).collect() }
     }
 }
 
@@ -74,9 +75,9 @@ impl<'de> Deserialize<'de> for Named {
 }
 
 impl From<Settings> for siit::Settings {
-    fn from(told: Settings) -> Self {
+    fn from(written: Settings) -> Self {
         let mut settings = Self::default();
-        told.change(&mut settings);
+        written.change(&mut settings);
         settings
     }
 }
@@ -115,7 +116,7 @@ impl Settings {
         settings.tos = self.tos;
         settings.traffic_class = self.traffic_class;
         settings.identification_seed = self.identification_seed;
-        settings.told = self.told.iter().map(|named| named.0).collect();
+        settings.answered = self.answered.iter().map(|named| named.0).collect();
         put(&mut settings.hairpin, self.hairpin);
         settings.domain = self.domain.map(Domain::from);
     }
@@ -125,15 +126,15 @@ fn nets<A: Copy>(written: &[Written<A>]) -> Vec<Net<A>> {
     written.iter().map(|written| written.0).collect()
 }
 
-fn put<T>(setting: &mut T, told: Option<T>) {
-    if let Some(told) = told {
-        *setting = told;
+fn put<T>(setting: &mut T, written: Option<T>) {
+    if let Some(written) = written {
+        *setting = written;
     }
 }
 
 impl From<ZeroChecksum> for siit::ZeroChecksum {
-    fn from(told: ZeroChecksum) -> Self {
-        match told {
+    fn from(written: ZeroChecksum) -> Self {
+        match written {
             ZeroChecksum::Drop => Self::Drop,
             ZeroChecksum::Compute => Self::Compute,
             ZeroChecksum::Forward => Self::Forward,

@@ -22,7 +22,7 @@ pub const TOS: u8 = 0xc0;
 
 /// The error that the source of a packet gets, in the packet's family.
 #[derive(Debug, Clone, Copy)]
-pub struct Told {
+pub struct SourceError {
     /// The error of ICMP.
     pub v4: V4Repr,
     /// The error of ICMPv6.
@@ -31,7 +31,7 @@ pub struct Told {
 
 /// Error for a packet that the tunnel's path does not carry: RFC 4213 section 3.4, RFC 2473 section 8. Address
 /// unreachable, host unreachable.
-pub const UNREACHABLE: Told = Told {
+pub const UNREACHABLE: SourceError = SourceError {
     v4: V4Repr::Unreachable { code: HOST_UNREACHABLE, quoted_words: 0, mtu_bytes: 0 },
     v6: V6Repr::Unreachable { code: ADDRESS_UNREACHABLE, quoted_words: 0 },
 };
@@ -48,16 +48,16 @@ pub fn is_unreachable(outer: Family, kind: u8, code: u8) -> bool {
 }
 
 /// Error for a packet that is longer than the tunnel now takes: RFC 8201, RFC 1191.
-pub fn too_big(mtu_bytes: u32) -> Told {
+pub fn too_big(mtu_bytes: u32) -> SourceError {
     let next_hop_bytes = u16::try_from(mtu_bytes).unwrap_or(u16::MAX);
-    Told {
+    SourceError {
         v4: V4Repr::Unreachable { code: FRAGMENTATION_NEEDED, quoted_words: 0, mtu_bytes: next_hop_bytes },
         // RFC 8200 section 5.
         v6: V6Repr::PacketTooBig { mtu_bytes: mtu_bytes.max(1280) },
     }
 }
 
-impl Told {
+impl SourceError {
     /// The error about a packet, without an IP header. ICMPv6's checksum is the kernel's to write.
     pub fn message(self, packet: &[u8], inner: &Inner) -> Vec<u8> {
         if inner.version == 6 {
@@ -70,7 +70,7 @@ impl Told {
 
 /// True if the source of a packet may get an error: RFC 4443 section 2.4 (e), RFC 1122 section 3.2.2. `packet` may be
 /// cut off behind the header that `inner` was read from. False if the packet might be an ICMP error.
-pub fn may_be_told(packet: &[u8], inner: &Inner) -> bool {
+pub fn may_get_error(packet: &[u8], inner: &Inner) -> bool {
     if inner.version == 6 {
         let source = Ipv6Addr::from(inner.source.0);
         if source.is_unspecified() || source.is_multicast() {
@@ -94,8 +94,8 @@ pub fn may_be_told(packet: &[u8], inner: &Inner) -> bool {
 }
 
 /// Sends an error to the source of a packet, if that may get one. The kernel chooses the source address and the way.
-pub fn send(told: Told, packet: &[u8], inner: &Inner) -> io::Result<()> {
-    if !may_be_told(packet, inner) {
+pub fn send(error: SourceError, packet: &[u8], inner: &Inner) -> io::Result<()> {
+    if !may_get_error(packet, inner) {
         return Ok(());
     }
     let (domain, protocol, to): (_, _, IpAddr) = if inner.version == 6 {
@@ -111,5 +111,5 @@ pub fn send(told: Told, packet: &[u8], inner: &Inner) -> io::Result<()> {
         // The kernel's own errors may be fragmented, too.
         sys::set_dont_fragment(&socket, false, false)?;
     }
-    socket.send_to(&told.message(packet, inner), &SocketAddr::new(to, 0).into()).map(|_| ())
+    socket.send_to(&error.message(packet, inner), &SocketAddr::new(to, 0).into()).map(|_| ())
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sixbench_wire::map::{Rule, check_rules};
 
 use crate::abi::{self, Address, Address4};
-use crate::told::ToldRule;
+use crate::written::WrittenRule;
 
 /// Most groups: more than a node has addresses.
 const MAX_GROUPS: usize = 256;
@@ -60,11 +60,11 @@ pub enum Mapping {
 pub struct MapDomain {
     /// A customer edge's, with its PSID provisioned. `None`: it is a border relay.
     #[serde(default)]
-    pub own: Option<ToldRule>,
+    pub own: Option<WrittenRule>,
     /// Rules by which others are reached directly: a border relay's Basic Mapping Rules, a customer edge's Forwarding
     /// Mapping Rules.
     #[serde(default)]
-    pub rules: Vec<ToldRule>,
+    pub rules: Vec<WrittenRule>,
     /// The border relay of a customer edge.
     #[serde(default)]
     pub border_relay: Option<Ipv6Addr>,
@@ -109,10 +109,10 @@ impl MapDomain {
             (Some(_), Some(relay)) if IpAddr::from(relay) == local => {
                 Err(format!("border_relay and local are both {local}"))
             }
-            (Some(ToldRule(own)), Some(_)) if own.ea_bits > 0 => {
+            (Some(WrittenRule(own)), Some(_)) if own.ea_bits > 0 => {
                 Err("a customer edge's own rule has its IPv4 address or prefix and its PSID, and no EA bits".to_owned())
             }
-            (Some(ToldRule(own)), Some(_)) => {
+            (Some(WrittenRule(own)), Some(_)) => {
                 let address = own.tunnel_end(own.ipv4.address, own.psid.map_or(0, |psid| psid.value));
                 if local == address { Ok(()) } else { Err(format!("local is {local}, and the rule gives {address}")) }
             }

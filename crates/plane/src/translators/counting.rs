@@ -12,7 +12,7 @@ use crate::counters::Traffic;
 /// The reason of packets that the node did not take back.
 const NOT_SENT: &str = "not-sent";
 /// The reason of packets whose source gets no error, because too many errors were sent already.
-const NOT_TOLD: &str = "error-limit";
+const ERROR_LIMIT: &str = "error-limit";
 /// The reason of packets for which the kernel had no memory.
 const NO_ROOM: &str = "no-room";
 
@@ -23,7 +23,7 @@ pub struct Counts {
     translated: [Traffic; 2],
     by_clause: [BTreeMap<Clause, Traffic>; 3],
     not_sent: Traffic,
-    not_told: Traffic,
+    unanswered: Traffic,
     /// Fragments that waited in vain.
     missed: Traffic,
 }
@@ -83,8 +83,8 @@ impl Counts {
     }
 
     /// Counts a packet whose source does not get its error.
-    pub fn add_not_told(&mut self, packet: &[u8]) {
-        count(&mut self.not_told, packet);
+    pub fn add_unanswered(&mut self, packet: &[u8]) {
+        count(&mut self.unanswered, packet);
     }
 
     /// The counters by name, together with those of the program and of what waits.
@@ -97,7 +97,7 @@ impl Counts {
             drops.insert(NOT_SENT, self.not_sent);
         }
         let missing = Clause::FirstFragmentMissing.name();
-        for (reason, dropped) in [(NOT_TOLD, self.not_told), (NO_ROOM, fast.no_room), (missing, self.missed)] {
+        for (reason, dropped) in [(ERROR_LIMIT, self.unanswered), (NO_ROOM, fast.no_room), (missing, self.missed)] {
             if dropped.packets > 0 {
                 drops.insert(reason, dropped);
             }

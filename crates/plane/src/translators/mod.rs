@@ -307,7 +307,7 @@ impl Carrier {
             Came::Fragment(ports) => self.translator.translate_fragment(packet, ports),
         };
         if decision.verdict == Verdict::Answered && !self.errors.take(now) {
-            counts.add_not_told(packet);
+            counts.add_unanswered(packet);
             return Verdict::Dropped;
         }
         match came {

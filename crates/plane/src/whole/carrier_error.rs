@@ -13,7 +13,7 @@ use crate::spec::{Family, MIN_IPV4_MTU_BYTES, MIN_IPV6_MTU_BYTES, Spec};
 
 /// The content of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told {
+pub enum Problem {
     /// The carrier does not bring packets to the other end.
     Unreachable,
     /// Packets must be no longer than this, outer headers counted.
@@ -23,7 +23,7 @@ pub enum Told {
 /// An error about a packet that this end sent.
 #[derive(Debug, Clone, Copy)]
 pub struct CarrierError<'a> {
-    pub told: Told,
+    pub problem: Problem,
     /// The end that the packet went to.
     pub destination: IpAddr,
     /// The first part of the inner packet that the error quotes, if that holds its addresses: routers may quote 8 bytes
@@ -46,15 +46,15 @@ pub fn read<'a>(spec: &Spec, packet: &'a [u8]) -> Option<Result<CarrierError<'a>
 }
 
 fn about<'a>(spec: &Spec, message: &Message<'a>) -> Option<CarrierError<'a>> {
-    let told = match message.mtu_bytes() {
+    let problem = match message.mtu_bytes() {
         // No link has a lower MTU: RFC 8201 section 4, RFC 791 section 3.2.
-        Some(mtu_bytes) if spec.outer == Family::Ipv6 => Told::TooBig(mtu_bytes.max(MIN_IPV6_MTU_BYTES)),
-        Some(mtu_bytes) => Told::TooBig(mtu_bytes.max(MIN_IPV4_MTU_BYTES)),
-        None if icmp::is_unreachable(spec.outer, message.kind(), message.code()) => Told::Unreachable,
+        Some(mtu_bytes) if spec.outer == Family::Ipv6 => Problem::TooBig(mtu_bytes.max(MIN_IPV6_MTU_BYTES)),
+        Some(mtu_bytes) => Problem::TooBig(mtu_bytes.max(MIN_IPV4_MTU_BYTES)),
+        None if icmp::is_unreachable(spec.outer, message.kind(), message.code()) => Problem::Unreachable,
         None => return None,
     };
     let (destination, payload) = outer::quoted(spec, message.payload().captured())?;
-    Some(CarrierError { told, destination, inner: rules::quoted(spec, payload) })
+    Some(CarrierError { problem, destination, inner: rules::quoted(spec, payload) })
 }
 
 fn message4<'a>(spec: &Spec, bytes: &'a [u8]) -> Option<Span<'a>> {

@@ -33,7 +33,7 @@ pub struct Request {
 /// A server's answer that the link can do without IPv4.
 #[derive(Debug, Clone, Serialize)]
 #[allow(missing_docs)]
-pub struct Told {
+pub struct Ipv6OnlyAnswer {
     pub server: Ipv4Addr,
     /// The address that the client does not ask for.
     pub offered: Ipv4Addr,
@@ -45,7 +45,7 @@ pub struct Told {
 
 /// Asks until a server answers that the client can do without IPv4, or the time is over. It requests nothing, so the
 /// device gets no address.
-pub fn ask(request: &Request) -> Result<Told> {
+pub fn ask(request: &Request) -> Result<Ipv6OnlyAnswer> {
     let doing = format!("asking for IPv6-only operation on {}", request.device);
     let failed = |call| {
         let doing = doing.clone();
@@ -82,7 +82,7 @@ pub fn ask(request: &Request) -> Result<Told> {
                 return Err(Error::PeerLost(format!("{doing}: {server} offers {offered} {words}")));
             };
             let took_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            return Ok(Told { server, offered, wait_s: wait_s.max(MIN_V6ONLY_WAIT_S), asked, took_ns });
+            return Ok(Ipv6OnlyAnswer { server, offered, wait_s: wait_s.max(MIN_V6ONLY_WAIT_S), asked, took_ns });
         }
         if end.is_some_and(|end| Instant::now() >= end) {
             return Err(match refusal.filter(|_| asked == 0) {

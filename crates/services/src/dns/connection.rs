@@ -27,7 +27,7 @@ pub struct Connection {
 
 /// The reply to a message.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum Response {
     /// The answer to the message.
     Now(Vec<u8>),
     /// The answer is given to [`Connection::deliver`] later.
@@ -91,7 +91,7 @@ impl Connection {
     }
 
     /// Goes on as far as it can without waiting. `answer` gives the reply to a message.
-    pub fn go_on(&mut self, mut answer: impl FnMut(&[u8]) -> Said) -> Progress {
+    pub fn go_on(&mut self, mut answer: impl FnMut(&[u8]) -> Response) -> Progress {
         self.deadline = Instant::now() + IDLE;
         if self.outbox.is_empty() && self.read() == Progress::Ends {
             return Progress::Ends;
@@ -105,9 +105,9 @@ impl Connection {
             }
             let Some(message) = take_message(&mut self.inbox) else { return Progress::Stays };
             match answer(&message) {
-                Said::Now(answer) => self.deliver(&answer),
-                Said::Later => self.is_waiting = true,
-                Said::Nothing => return Progress::Ends,
+                Response::Now(answer) => self.deliver(&answer),
+                Response::Later => self.is_waiting = true,
+                Response::Nothing => return Progress::Ends,
             }
         }
     }

@@ -13,7 +13,7 @@ use sixbench_plane::spec::Prefix;
 use sixbench_wire::addresses::Net;
 use sixbench_wire::dns::{Dns64, Name, Next, OUR_UDP_BYTES, Reply, Responder, Transport, Zone, default_excluded};
 
-use super::connection::{Connection, Progress, Said};
+use super::connection::{Connection, Progress, Response};
 use super::upstream::{Case, Tally, Upstream};
 use crate::worker::{Stop, Woken, lock, wait_any};
 use crate::{Error, Result};
@@ -274,11 +274,11 @@ impl Desk<'_> {
         }
     }
 
-    fn say(&mut self, number: u64, message: &[u8]) -> Said {
+    fn say(&mut self, number: u64, message: &[u8]) -> Response {
         match self.answer(Case::new(Client::Connection(number), message)) {
-            Ok(Some(message)) => Said::Now(message),
-            Ok(None) => Said::Later,
-            Err(Unanswerable) => Said::Nothing,
+            Ok(Some(message)) => Response::Now(message),
+            Ok(None) => Response::Later,
+            Err(Unanswerable) => Response::Nothing,
         }
     }
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::poll::PollFlags;
 use sixbench_measure::random::Secrets;
-use sixbench_wire::dns::{Found, Learned, OUR_UDP_BYTES, Question, Told, told_in};
+use sixbench_wire::dns::{ForeignAnswer, Found, Learned, OUR_UDP_BYTES, Question, answer_in};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::connection::{Connection, Heard};
@@ -178,12 +178,12 @@ impl<C> Upstream<C> {
             let message = &buffer[..length];
             let id = message.first_chunk().map_or(0, |id| u16::from_be_bytes(*id));
             let asked = self.waiting.get(&(port, id));
-            match asked.and_then(|waiting| told_in(message, id, &waiting.question)) {
+            match asked.and_then(|waiting| answer_in(message, id, &waiting.question)) {
                 Some(told) => {
                     if let Some(waiting) = self.waiting.remove(&(port, id)) {
                         match told {
-                            Told::Found(found) => done.push(waiting.learned(found)),
-                            Told::Truncated => done.extend(self.ask_by_stream(waiting)),
+                            ForeignAnswer::Found(found) => done.push(waiting.learned(found)),
+                            ForeignAnswer::Truncated => done.extend(self.ask_by_stream(waiting)),
                         }
                     }
                 }
@@ -232,9 +232,9 @@ impl<C> Upstream<C> {
                     self.tally.unanswered += 1;
                     done.push(waiting.failed());
                 }
-                Heard::Message(message) => done.push(match told_in(&message, id, &waiting.question) {
-                    Some(Told::Found(found)) => waiting.learned(found),
-                    Some(Told::Truncated) | None => waiting.failed(),
+                Heard::Message(message) => done.push(match answer_in(&message, id, &waiting.question) {
+                    Some(ForeignAnswer::Found(found)) => waiting.learned(found),
+                    Some(ForeignAnswer::Truncated) | None => waiting.failed(),
                 }),
             }
         }

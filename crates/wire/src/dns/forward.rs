@@ -17,7 +17,7 @@ pub struct Learned {
 
 /// The content of an answer of the other server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Told {
+pub enum ForeignAnswer {
     /// Records, or why there are none.
     Found(Found),
     /// It did not fit, so that TCP is to be tried.
@@ -88,7 +88,7 @@ fn after(aliases: Vec<Record>, found: Found) -> Found {
 
 /// Reads a message as the answer to a question that was asked with this number. `None` if it is no answer to that
 /// question, so that another message may follow.
-pub fn told_in(message: &[u8], id: u16, question: &Question) -> Option<Told> {
+pub fn answer_in(message: &[u8], id: u16, question: &Question) -> Option<ForeignAnswer> {
     let read = Message::parse(message).ok()?;
     let header = read.header;
     let is_of_question = matches!(&read.questions[..], [one] if one == question);
@@ -96,10 +96,10 @@ pub fn told_in(message: &[u8], id: u16, question: &Question) -> Option<Told> {
         return None;
     }
     if header.is_truncated() {
-        return Some(Told::Truncated);
+        return Some(ForeignAnswer::Truncated);
     }
     // A malformed answer counts as a failure: it is from the server, and another one would not be better.
-    Some(Told::Found(found_in(message, &read, question).unwrap_or(Found::Failed)))
+    Some(ForeignAnswer::Found(found_in(message, &read, question).unwrap_or(Found::Failed)))
 }
 
 fn found_in(bytes: &[u8], message: &Message<'_>, question: &Question) -> Result<Found, Flaw> {

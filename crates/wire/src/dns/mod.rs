@@ -4,7 +4,7 @@
 //! [`Name`] and [`Message`] read what anybody may send: every length and pointer is checked, and the work is bounded by
 //! the length of the message. [`Zone`] has the names of a network. [`Dns64`] chooses the records that answer a
 //! question, from any [`Source`] of records. [`Responder`] makes the message that answers a message, or the question
-//! that another server has to answer first; [`told_in`] reads the answer of that server. [`prefixes_in`] learns a
+//! that another server has to answer first; [`answer_in`] reads the answer of that server. [`prefixes_in`] learns a
 //! translator's prefix from the answer to [`question`].
 
 mod flaw;
@@ -19,7 +19,7 @@ mod synthesis;
 mod zone;
 
 pub use flaw::Flaw;
-pub use forward::{Learned, Told, told_in};
+pub use forward::{ForeignAnswer, Learned, answer_in};
 pub use kind::Kind;
 pub use message::{Edns, HEADER_BYTES, Header, Message, Question, RecordView};
 pub use name::{MAX_NAME_BYTES, Name};

@@ -108,7 +108,7 @@ fn with_whole_names(message: &[u8], record: &RecordView<'_>) -> Result<Vec<u8>, 
 
 impl Record {
     /// A record of this server.
-    pub fn own(name: Name, data: Data) -> Self {
+    pub fn of_this_server(name: Name, data: Data) -> Self {
         Self { name, ttl_s: TTL_S, data }
     }
 

@@ -80,16 +80,16 @@ impl Dns64 {
             Found::Failed => Absence::default(),
         };
         Ok(match source.find(name, Kind::A)? {
-            Found::Data(records) => self.made(records, absence),
+            Found::Data(records) => self.synthesised(records, absence),
             found => Answer::plain(found),
         })
     }
 
     /// The answer with AAAA records in the place of A records, and with the aliases before them as they are. Section
     /// 5.1.7 says how long they may be kept.
-    fn made(&self, records: Vec<Record>, absence: Absence) -> Answer {
+    fn synthesised(&self, records: Vec<Record>, absence: Absence) -> Answer {
         let most_s = absence.authority.as_ref().map_or(WITHOUT_AUTHORITY_S, Record::negative_ttl_s);
-        let made: Vec<Record> = records
+        let records: Vec<Record> = records
             .into_iter()
             .filter_map(|one| match one.data {
                 Data::Cname(_) => Some(one),
@@ -99,8 +99,8 @@ impl Dns64 {
                 }
             })
             .collect();
-        if made.iter().any(is_aaaa) {
-            Answer { found: Found::Data(made), is_synthesised: true }
+        if records.iter().any(is_aaaa) {
+            Answer { found: Found::Data(records), is_synthesised: true }
         } else {
             Answer::plain(Found::NoData(absence))
         }

@@ -35,8 +35,8 @@ pub struct Absence {
 
 impl Absence {
     /// The absence of records in a [`Zone`].
-    pub fn own() -> Self {
-        Self { aliases: Vec::new(), authority: Some(Record::own(Name::root(), Data::Soa)) }
+    pub fn in_zone() -> Self {
+        Self { aliases: Vec::new(), authority: Some(Record::of_this_server(Name::root(), Data::Soa)) }
     }
 }
 
@@ -102,13 +102,13 @@ impl Zone {
 
     /// The records of a name and a type.
     pub fn records(&self, name: &Name, kind: Kind) -> Found {
-        let Some(held) = self.0.get(name) else { return Found::NoName(Absence::own()) };
+        let Some(held) = self.0.get(name) else { return Found::NoName(Absence::in_zone()) };
         let found: Vec<Record> = held
             .iter()
             .filter(|data| kind == Kind::ANY || data.kind() == kind)
-            .map(|data| Record::own(name.clone(), data.clone()))
+            .map(|data| Record::of_this_server(name.clone(), data.clone()))
             .collect();
-        if found.is_empty() { Found::NoData(Absence::own()) } else { Found::Data(found) }
+        if found.is_empty() { Found::NoData(Absence::in_zone()) } else { Found::Data(found) }
     }
 }
 

@@ -42,7 +42,7 @@ pub struct Nat64 {
 }
 
 /// A packet with other ports, and the addresses of both families that it has.
-struct Way {
+struct Rewritten {
     packet: Vec<u8>,
     ports: Ports,
     given: Given,
@@ -95,20 +95,20 @@ impl Nat64 {
                 return decision;
             }
         }
-        let way = match self.out(bytes, &packet, ports) {
-            Ok(way) => way,
+        let rewritten = match self.out(bytes, &packet, ports) {
+            Ok(rewritten) => rewritten,
             Err(stop) => return self.translator.stopped6(bytes, &packet, stop),
         };
-        let comes_back = way.given.comes_back;
-        let decision = self.translator.given_to_ipv4(bytes, &way.packet, way.given);
+        let comes_back = rewritten.given.comes_back;
+        let decision = self.translator.given_to_ipv4(bytes, &rewritten.packet, rewritten.given);
         match &decision.packets[..] {
             [back] if comes_back && decision.verdict == Verdict::Translated => {
                 let Ok(packet) = ipv4::Packet::parse(Span::whole(back)) else {
                     return Decision::dropped(Clause::Malformed);
                 };
                 // Nobody in IPv4 has sent this packet, so nobody is told of what is wrong with it.
-                match self.back(back, &packet, ports.map(|_| way.ports)) {
-                    Ok(Way { packet, given, .. }) => {
+                match self.back(back, &packet, ports.map(|_| rewritten.ports)) {
+                    Ok(Rewritten { packet, given, .. }) => {
                         let given = Given { comes_back: true, ..given };
                         let decision = self.translator.given_to_ipv6(back, &packet, given);
                         let is_through = decision.verdict == Verdict::Translated;
@@ -130,20 +130,25 @@ impl Nat64 {
             return Decision::dropped(Clause::OfPool);
         }
         match self.back(bytes, &packet, ports) {
-            Ok(way) => self.translator.given_to_ipv6(bytes, &way.packet, way.given),
+            Ok(rewritten) => self.translator.given_to_ipv6(bytes, &rewritten.packet, rewritten.given),
             Err(stop) => self.translator.stopped4(bytes, &packet, stop),
         }
     }
 
     /// Gives an IPv6 packet its addresses and ports in IPv4: RFC 6146 sections 3.5 and 3.6.
-    fn out(&mut self, bytes: &[u8], packet: &ipv6::Packet<'_>, ports: Option<Ports>) -> Result<Way, Stop<V6Repr>> {
+    fn out(
+        &mut self,
+        bytes: &[u8],
+        packet: &ipv6::Packet<'_>,
+        ports: Option<Ports>,
+    ) -> Result<Rewritten, Stop<V6Repr>> {
         let (source, destination) = (packet.source(), packet.destination());
         if self.translator.settings().prefixes.iter().any(|prefix| prefix.contains(source)) {
             return Err(Clause::OfPrefix.into());
         }
         let to = self.translator.to_ipv4(destination)?;
         let flow = Flow::of_ipv6(packet, ports).map_err(|clause| match clause {
-            Clause::Sessionless => Stop::telling(clause, V6Repr::Unreachable { code: 4, quoted_words: 0 }),
+            Clause::Sessionless => Stop::with_error(clause, V6Repr::Unreachable { code: 4, quoted_words: 0 }),
             other => other.into(),
         })?;
         let Some(quoted) = &flow.quoted else {
@@ -160,7 +165,7 @@ impl Nat64 {
                 comes_back: self.table.has(to),
             };
             let ports = Ports([outside.port, flow.ports[1]].map(Port::Known));
-            return Ok(Way { packet: changed, ports, given });
+            return Ok(Rewritten { packet: changed, ports, given });
         };
         // The packet inside came from there, and went to the IPv6 host.
         let inside = Inside { address: quoted.ipv6[1], port: flow.ports[0] };
@@ -174,11 +179,16 @@ impl Nat64 {
             quoted: Some(([remote, outside.address], quoted.ipv6)),
             comes_back: self.table.has(to),
         };
-        Ok(Way { packet: changed, ports: Ports::ABSENT, given })
+        Ok(Rewritten { packet: changed, ports: Ports::ABSENT, given })
     }
 
     /// Gives an IPv4 packet its addresses and ports in IPv6.
-    fn back(&mut self, bytes: &[u8], packet: &ipv4::Packet<'_>, ports: Option<Ports>) -> Result<Way, Stop<V4Repr>> {
+    fn back(
+        &mut self,
+        bytes: &[u8],
+        packet: &ipv4::Packet<'_>,
+        ports: Option<Ports>,
+    ) -> Result<Rewritten, Stop<V4Repr>> {
         let (source, destination) = (packet.source(), packet.destination());
         if !self.table.has(destination) {
             return Err(Clause::NoBinding.into());
@@ -186,7 +196,7 @@ impl Nat64 {
         check_source_route(&bytes[ipv4::HEADER_BYTES..packet.header_bytes()])?;
         let flow = Flow::of_ipv4(packet, ports).map_err(|clause| match clause {
             Clause::Sessionless => {
-                Stop::telling(clause, V4Repr::Unreachable { code: 2, quoted_words: 0, mtu_bytes: 0 })
+                Stop::with_error(clause, V4Repr::Unreachable { code: 2, quoted_words: 0, mtu_bytes: 0 })
             }
             other => other.into(),
         })?;
@@ -196,12 +206,12 @@ impl Nat64 {
             let outside = Outside { address: destination, port: flow.ports[1] };
             let remote = Outside { address: source, port: flow.remote_port(0) };
             let inside = self.table.incoming(flow.protocol, outside, remote, flow.event, self.now);
-            let inside = inside.map_err(|clause| told(clause, flow.event))?;
+            let inside = inside.map_err(|clause| answer_to(clause, flow.event))?;
             rewrite::port(&mut changed, End::Destination, inside.port);
             let given =
                 Given { ipv4: [source, destination], ipv6: [from, inside.address], quoted: None, comes_back: false };
             let ports = Ports([flow.ports[0], inside.port].map(Port::Known));
-            return Ok(Way { packet: changed, ports, given });
+            return Ok(Rewritten { packet: changed, ports, given });
         };
         let [quoted_source, quoted_destination] = quoted.ipv4;
         let outside = Outside { address: quoted_source, port: flow.ports[1] };
@@ -216,18 +226,18 @@ impl Nat64 {
             quoted: Some((quoted.ipv4, [inside.address, remote])),
             comes_back: false,
         };
-        Ok(Way { packet: changed, ports: Ports::ABSENT, given })
+        Ok(Rewritten { packet: changed, ports: Ports::ABSENT, given })
     }
 }
 
 /// The answer to a packet that is dropped. A sender gets an error that nobody is there, or that it may not send: RFC
 /// 6146 section 3.5.1.2. The sender of a SYN gets none, as the IPv6 host may be about to open the same connection
 /// (section 3.5.2.2, RFC 5382 section 4.3), which an error would end.
-fn told(clause: Clause, event: Event) -> Stop<V4Repr> {
+fn answer_to(clause: Clause, event: Event) -> Stop<V4Repr> {
     match clause {
         Clause::NoBinding | Clause::Filtered if event == Event::Syn => clause.into(),
-        Clause::NoBinding => Stop::telling(clause, V4Repr::Unreachable { code: 1, quoted_words: 0, mtu_bytes: 0 }),
-        Clause::Filtered => Stop::telling(clause, V4Repr::Unreachable { code: 13, quoted_words: 0, mtu_bytes: 0 }),
+        Clause::NoBinding => Stop::with_error(clause, V4Repr::Unreachable { code: 1, quoted_words: 0, mtu_bytes: 0 }),
+        Clause::Filtered => Stop::with_error(clause, V4Repr::Unreachable { code: 13, quoted_words: 0, mtu_bytes: 0 }),
         other => other.into(),
     }
 }

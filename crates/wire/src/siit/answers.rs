@@ -21,26 +21,26 @@ impl Prohibited for V6Repr {
 
 impl Translator {
     /// An error for the source of an IPv4 packet, unless it must not get any.
-    pub(super) fn answer4(&mut self, bytes: &[u8], packet: &ipv4::Packet<'_>, told: V4Repr) -> Option<Vec<u8>> {
-        if !may_be_told4(packet) {
+    pub(super) fn answer4(&mut self, bytes: &[u8], packet: &ipv4::Packet<'_>, error: V4Repr) -> Option<Vec<u8>> {
+        if !may_get_error4(packet) {
             return None;
         }
         let about = &bytes[..packet.total_bytes().min(bytes.len())];
         let ends = (self.settings.own4, packet.source());
-        Some(icmp_error::v4_packet(told, about, ends, TOS, self.identifications.next(), self.settings.mtu4 as usize))
+        Some(icmp_error::v4_packet(error, about, ends, TOS, self.identifications.next(), self.settings.mtu4 as usize))
     }
 
     /// An error for the source of an IPv6 packet, unless it must not get any.
-    pub(super) fn answer6(&self, bytes: &[u8], packet: &ipv6::Packet<'_>, told: V6Repr) -> Option<Vec<u8>> {
-        let source = self.own6.filter(|_| may_be_told6(packet, told))?;
+    pub(super) fn answer6(&self, bytes: &[u8], packet: &ipv6::Packet<'_>, error: V6Repr) -> Option<Vec<u8>> {
+        let source = self.own6.filter(|_| may_get_error6(packet, error))?;
         let about = &bytes[..packet.total_bytes().min(bytes.len())];
-        Some(icmp_error::v6_packet(told, about, (source, packet.source())))
+        Some(icmp_error::v6_packet(error, about, (source, packet.source())))
     }
 }
 
 /// True unless the packet is an ICMP error, goes to many, comes from nobody, or is a later fragment: RFC 1812 section
 /// 4.3.2.7.
-pub(super) fn may_be_told4(packet: &ipv4::Packet<'_>) -> bool {
+pub(super) fn may_get_error4(packet: &ipv4::Packet<'_>) -> bool {
     let is_later = packet.fragment().is_some_and(|fragment| fragment.offset_bytes != 0);
     let kind = packet.payload().captured().first();
     let is_query = packet.protocol() != protocol::ICMP || matches!(kind, Some(0 | 8 | 9 | 10 | 13..=18 | 42 | 43));
@@ -52,13 +52,13 @@ pub(super) fn may_be_told4(packet: &ipv4::Packet<'_>) -> bool {
 /// True unless the packet is an ICMPv6 error, goes to many, or comes from nobody: RFC 4443 section 2.4 (e). Sources of
 /// ICMPv6 messages other than echo requests get only errors that the messages need to arrive (by RFC 7915 section 5.4
 /// they would get none). Later fragments are answered too, unlike in IPv4, unless they may be an error's.
-pub(super) fn may_be_told6(packet: &ipv6::Packet<'_>, told: V6Repr) -> bool {
+pub(super) fn may_get_error6(packet: &ipv6::Packet<'_>, error: V6Repr) -> bool {
     let upper = packet.upper_layer();
     let is_later = upper.fragment.is_some_and(|fragment| fragment.offset_bytes != 0);
     let is_told = match (upper.protocol, upper.payload.captured().first()) {
         (number, _) if is_later => number != protocol::ICMPV6 && Extension::of(number).is_none(),
         (protocol::ICMPV6, Some(128)) => true,
-        (protocol::ICMPV6, Some(129..)) => matches!(told, V6Repr::PacketTooBig { .. }),
+        (protocol::ICMPV6, Some(129..)) => matches!(error, V6Repr::PacketTooBig { .. }),
         (protocol::ICMPV6, _) => false,
         _ => upper.flaw.is_none(),
     };

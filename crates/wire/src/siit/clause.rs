@@ -79,7 +79,7 @@ clauses! {
 impl Clause {
     /// True if the source of a packet that this clause drops may get an error that it was prohibited: RFC 7915 sections
     /// 4.4 and 5.4. Other packets are dropped in silence, or their sources get another error.
-    pub fn can_be_told(self) -> bool {
+    pub fn can_be_answered(self) -> bool {
         matches!(
             self,
             Self::HeaderAfterFragment

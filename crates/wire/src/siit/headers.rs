@@ -115,7 +115,7 @@ pub(crate) fn check_source_route(options: &[u8]) -> Result<(), Stop<V4Repr>> {
     if !has_source_route(options) {
         return Ok(());
     }
-    Err(Stop::telling(Clause::SourceRoute, V4Repr::Unreachable { code: 5, quoted_words: 0, mtu_bytes: 0 }))
+    Err(Stop::with_error(Clause::SourceRoute, V4Repr::Unreachable { code: 5, quoted_words: 0, mtu_bytes: 0 }))
 }
 
 fn has_source_route(mut options: &[u8]) -> bool {

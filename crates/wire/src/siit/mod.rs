@@ -92,18 +92,18 @@ pub enum Verdict {
 #[derive(Debug)]
 pub(crate) struct Stop<T> {
     pub(crate) clause: Clause,
-    told: Option<T>,
+    error: Option<T>,
 }
 
 impl<T> From<Clause> for Stop<T> {
     fn from(clause: Clause) -> Self {
-        Self { clause, told: None }
+        Self { clause, error: None }
     }
 }
 
 impl<T> Stop<T> {
-    pub(crate) fn telling(clause: Clause, told: T) -> Self {
-        Self { clause, told: Some(told) }
+    pub(crate) fn with_error(clause: Clause, error: T) -> Self {
+        Self { clause, error: Some(error) }
     }
 }
 
@@ -140,7 +140,7 @@ impl Translator {
                 Ok(parsed) if checksum::is_valid(&packet[..parsed.header_bytes()]) => {
                     self.receive4(packet, &parsed).unwrap_or_else(|| {
                         let outcome = self.packet_to_ipv6(packet, &parsed);
-                        self.decide(outcome, |translator, told| translator.answer4(packet, &parsed, told))
+                        self.decide(outcome, |translator, error| translator.answer4(packet, &parsed, error))
                     })
                 }
                 _ => Decision::dropped(Clause::Malformed),
@@ -148,7 +148,7 @@ impl Translator {
             Some(6) => match ipv6::Packet::parse(span) {
                 Ok(parsed) => self.receive6(packet, &parsed).unwrap_or_else(|| {
                     let outcome = self.packet_to_ipv4(&parsed);
-                    self.decide(outcome, |translator, told| translator.answer6(packet, &parsed, told))
+                    self.decide(outcome, |translator, error| translator.answer6(packet, &parsed, error))
                 }),
                 Err(_) => Decision::dropped(Clause::Malformed),
             },
@@ -186,7 +186,7 @@ impl Translator {
         self.given = Some(given);
         let outcome = self.packet_to_ipv4(&parsed);
         self.given = None;
-        self.decide(outcome, |translator, told| translator.answer6(original, &of_original, told))
+        self.decide(outcome, |translator, error| translator.answer6(original, &of_original, error))
     }
 
     /// The same for an IPv4 packet.
@@ -198,17 +198,17 @@ impl Translator {
         let outcome = self.packet_to_ipv6(packet, &parsed);
         let outcome = if self.is_back { outcome.map_err(|stop| Stop::from(stop.clause)) } else { outcome };
         (self.given, self.is_back) = (None, false);
-        self.decide(outcome, |translator, told| translator.answer4(original, &of_original, told))
+        self.decide(outcome, |translator, error| translator.answer4(original, &of_original, error))
     }
 
     /// Answers or drops an IPv6 packet that the owner of its session stops.
     pub(crate) fn stopped6(&mut self, bytes: &[u8], packet: &ipv6::Packet<'_>, stop: Stop<V6Repr>) -> Decision {
-        self.decide(Err(stop), |translator, told| translator.answer6(bytes, packet, told))
+        self.decide(Err(stop), |translator, error| translator.answer6(bytes, packet, error))
     }
 
     /// The same for an IPv4 packet.
     pub(crate) fn stopped4(&mut self, bytes: &[u8], packet: &ipv4::Packet<'_>, stop: Stop<V4Repr>) -> Decision {
-        self.decide(Err(stop), |translator, told| translator.answer4(bytes, packet, told))
+        self.decide(Err(stop), |translator, error| translator.answer4(bytes, packet, error))
     }
 
     fn decide<T: Prohibited>(
@@ -216,12 +216,12 @@ impl Translator {
         outcome: Outcome<T>,
         answer: impl FnOnce(&mut Self, T) -> Option<Vec<u8>>,
     ) -> Decision {
-        let Stop { clause, told } = match outcome {
+        let Stop { clause, error } = match outcome {
             Ok((clause, packets)) => return Decision { verdict: Verdict::Translated, clause, packets },
             Err(stop) => stop,
         };
-        let told = told.or_else(|| self.settings.told.contains(&clause).then_some(T::PROHIBITED));
-        match told.and_then(|told| answer(self, told)) {
+        let error = error.or_else(|| self.settings.answered.contains(&clause).then_some(T::PROHIBITED));
+        match error.and_then(|error| answer(self, error)) {
             Some(answer) => Decision { verdict: Verdict::Answered, clause, packets: vec![answer] },
             None => Decision::dropped(clause),
         }

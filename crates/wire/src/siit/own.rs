@@ -98,9 +98,9 @@ fn received4(bytes: &[u8], packet: &ipv4::Packet<'_>) -> Received<V4Repr> {
             let datagram = datagram(payload)?;
             let is_right =
                 datagram[6..8] == [0, 0] || checksum::is_valid_upper_layer(pseudo(datagram.len() as u16), datagram);
-            if is_right { Err(Stop::telling(Clause::OwnAddress, NO_PORT4)) } else { Err(Clause::Malformed.into()) }
+            if is_right { Err(Stop::with_error(Clause::OwnAddress, NO_PORT4)) } else { Err(Clause::Malformed.into()) }
         }
-        _ => Err(Stop::telling(Clause::OwnAddress, NO_PROTOCOL4)),
+        _ => Err(Stop::with_error(Clause::OwnAddress, NO_PROTOCOL4)),
     }
 }
 
@@ -115,7 +115,7 @@ fn received6(packet: &ipv6::Packet<'_>) -> Received<V6Repr> {
         return Err(Clause::OwnAddress.into());
     }
     if let Some(pointer) = upper.segments_left_at {
-        return Err(Stop::telling(Clause::RoutingHeader, V6Repr::ParameterProblem { code: 0, pointer }));
+        return Err(Stop::with_error(Clause::RoutingHeader, V6Repr::ParameterProblem { code: 0, pointer }));
     }
     let (payload, number) = (upper.payload, upper.protocol);
     let header = ipv6::Repr { next_header: number, payload_bytes: payload.len(), ..ipv6::Repr::parse(packet) };
@@ -135,11 +135,11 @@ fn received6(packet: &ipv6::Packet<'_>) -> Received<V6Repr> {
         protocol::UDP => {
             let datagram = datagram(payload)?;
             let is_right = datagram[6..8] != [0, 0] && checksum::is_valid_upper_layer(pseudo(datagram.len()), datagram);
-            if is_right { Err(Stop::telling(Clause::OwnAddress, NO_PORT6)) } else { Err(Clause::Malformed.into()) }
+            if is_right { Err(Stop::with_error(Clause::OwnAddress, NO_PORT6)) } else { Err(Clause::Malformed.into()) }
         }
         _ => {
             let error = V6Repr::ParameterProblem { code: UNKNOWN_NEXT_HEADER, pointer: upper.number_at };
-            Err(Stop::telling(Clause::OwnAddress, error))
+            Err(Stop::with_error(Clause::OwnAddress, error))
         }
     }
 }

@@ -64,8 +64,8 @@ pub struct Settings {
     /// `None`: they are counted from 1.
     pub identification_seed: Option<u64>,
     /// Packets that are dropped by these clauses are answered by Communication Administratively Prohibited: RFC 7915
-    /// sections 4.4 and 5.4. See [`Clause::can_be_told`].
-    pub told: Vec<Clause>,
+    /// sections 4.4 and 5.4. See [`Clause::can_be_answered`].
+    pub answered: Vec<Clause>,
     /// True if packets from one host in the table, or from one customer edge of MAP, to another are translated twice:
     /// RFC 7757 section 4.2.2.
     pub hairpin: bool,
@@ -109,7 +109,7 @@ impl Default for Settings {
             tos: None,
             traffic_class: None,
             identification_seed: None,
-            told: Vec::new(),
+            answered: Vec::new(),
             hairpin: false,
             domain: None,
         }
@@ -144,10 +144,10 @@ impl Settings {
             return Err(format!("the pool {net} for sources of ICMPv6 errors has addresses that no host may have"));
         }
         self.check_own()?;
-        match self.told.iter().find(|clause| !clause.can_be_told()) {
+        match self.answered.iter().find(|clause| !clause.can_be_answered()) {
             Some(clause) => {
                 let can: Vec<_> =
-                    Clause::ALL.iter().filter(|clause| clause.can_be_told()).map(|one| one.name()).collect();
+                    Clause::ALL.iter().filter(|clause| clause.can_be_answered()).map(|one| one.name()).collect();
                 Err(format!(
                     "no source is informed by {}; sources can be informed of {}",
                     clause.name(),

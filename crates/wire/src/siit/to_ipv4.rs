@@ -16,13 +16,13 @@ impl Translator {
         let upper = Upper::read(packet)?;
         let ends = self.ends_of_ipv6(packet, is_error(&upper))?;
         let Some(hop_limit) = self.next_hop_limit(packet.hop_limit()) else {
-            return Err(Stop::telling(Clause::HopLimit, V6Repr::TimeExceeded { code: 0, quoted_words: 0 }));
+            return Err(Stop::with_error(Clause::HopLimit, V6Repr::TimeExceeded { code: 0, quoted_words: 0 }));
         };
         if upper.is_extended_fragment {
             return Err(Clause::HeaderAfterFragment.into());
         }
         if let Some(pointer) = upper.segments_left_at {
-            return Err(Stop::telling(Clause::RoutingHeader, V6Repr::ParameterProblem { code: 0, pointer }));
+            return Err(Stop::with_error(Clause::RoutingHeader, V6Repr::ParameterProblem { code: 0, pointer }));
         }
         let (clause, number, mut out) = self.payload_to_ipv4(&upper, &ends)?;
         let offset_bytes = upper.fragment.map_or(0, |fragment| fragment.offset_bytes as usize);
@@ -34,7 +34,7 @@ impl Translator {
         if out.len() > SMALL_BYTES.max(mtu4) && !comes_back && !self.was_joined {
             // RFC 8200 section 5: a source need not make its packets shorter than this.
             let mtu_bytes = (mtu4 + MORE_BYTES).max(LEAST_MTU6).min(self.settings.mtu6 as usize) as u32;
-            return Err(Stop::telling(Clause::PacketTooBig, V6Repr::PacketTooBig { mtu_bytes }));
+            return Err(Stop::with_error(Clause::PacketTooBig, V6Repr::PacketTooBig { mtu_bytes }));
         }
         if out.len() > MOST_BYTES {
             return Err(Clause::Malformed.into());
@@ -42,7 +42,7 @@ impl Translator {
         let dont_fragment = upper.fragment.is_none() && out.len() > SMALL_BYTES && !self.was_joined;
         if comes_back && dont_fragment && out.len() + MORE_BYTES > self.settings.mtu6 as usize {
             // The packet is as long again behind the translator, where its sender is, too.
-            return Err(Stop::telling(Clause::PacketTooBig, V6Repr::PacketTooBig { mtu_bytes: self.settings.mtu6 }));
+            return Err(Stop::with_error(Clause::PacketTooBig, V6Repr::PacketTooBig { mtu_bytes: self.settings.mtu6 }));
         }
         let header = ipv4::Repr {
             source: ends.ipv4[0],

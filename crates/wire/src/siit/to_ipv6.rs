@@ -16,7 +16,7 @@ impl Translator {
         let ends = if self.settings.errors_from_destination { self.sent_from_destination(packet, ends) } else { ends };
         check_source_route(&bytes[ipv4::HEADER_BYTES..packet.header_bytes()])?;
         let Some(hop_limit) = self.next_hop_limit(packet.hop_limit()) else {
-            return Err(Stop::telling(Clause::HopLimit, V4Repr::TimeExceeded { code: 0, quoted_words: 0 }));
+            return Err(Stop::with_error(Clause::HopLimit, V4Repr::TimeExceeded { code: 0, quoted_words: 0 }));
         };
         let fragment = packet.fragment();
         let room = ipv6::HEADER_BYTES + fragment.map_or(0, |_| FRAGMENT_HEADER_BYTES);
@@ -28,7 +28,7 @@ impl Translator {
         let mtu6 = self.settings.mtu6 as usize;
         let dont_fragment = packet.dont_fragment() && !self.was_joined;
         if dont_fragment && out.len() > mtu6 {
-            return Err(Stop::telling(Clause::FragmentationNeeded, self.needed(room - ipv6::HEADER_BYTES)));
+            return Err(Stop::with_error(Clause::FragmentationNeeded, self.needed(room - ipv6::HEADER_BYTES)));
         }
         let header = ipv6::Repr {
             source: ends.ipv6[0],

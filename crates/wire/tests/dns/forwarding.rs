@@ -4,7 +4,8 @@
 use std::net::Ipv6Addr;
 
 use sixbench_wire::dns::{
-    Data, Found, Header, Kind, Learned, Message, Name, Next, Outcome, Question, Reply, Told, Transport, told_in,
+    Data, ForeignAnswer, Found, Header, Kind, Learned, Message, Name, Next, Outcome, Question, Reply, Transport,
+    answer_in,
 };
 
 use crate::held::{answer_of, forwarding, name, query};
@@ -31,7 +32,7 @@ fn resolve(kind: u16, mut says: impl FnMut(&Question) -> Vec<u8>) -> (Reply, Vec
             Next::Reply(reply) => return (reply, asked),
             Next::Ask(question) => {
                 asked.push((question.name.to_string(), question.kind.0));
-                let Some(Told::Found(found)) = told_in(&says(&question), 0x5eed, &question) else {
+                let Some(ForeignAnswer::Found(found)) = answer_in(&says(&question), 0x5eed, &question) else {
                     panic!("no answer")
                 };
                 learned.push(Learned { question, found });
@@ -164,8 +165,8 @@ fn records_of_other_types_are_passed_on_with_whole_names() {
 fn rfc5452_only_the_answer_to_the_question_counts() {
     let question = Question::new(name(HOST), Kind::A);
     let message = answer_of(1, 0, [&[(HOST, 1, 60, ADDRESS)], &[]]);
-    let told = |message: &[u8]| told_in(message, 0x5eed, &question);
-    let Some(Told::Found(Found::Data(records))) = told(&message) else { panic!("it is one") };
+    let told = |message: &[u8]| answer_in(message, 0x5eed, &question);
+    let Some(ForeignAnswer::Found(Found::Data(records))) = told(&message) else { panic!("it is one") };
     assert_eq!(records[0].data, Data::A("198.18.1.4".parse().expect("an address")));
     let changed = |at: usize, byte: u8| {
         let mut message = message.clone();
@@ -185,7 +186,7 @@ fn rfc5452_only_the_answer_to_the_question_counts() {
     for other in others {
         assert_eq!(told(&other), None, "{other:?}");
     }
-    assert_eq!(told(&changed(2, 0x83)), Some(Told::Truncated));
+    assert_eq!(told(&changed(2, 0x83)), Some(ForeignAnswer::Truncated));
     // Case is none of a name's (RFC 4343).
     assert_ne!(told(&changed(13, b'H')), None);
 }

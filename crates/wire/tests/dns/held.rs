@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use sixbench_wire::addresses::Net;
 use sixbench_wire::dns::{
-    Dns64, Found, Header, Ignored, Kind, Learned, Message, Name, Next, OUR_UDP_BYTES, Question, Reply, Responder, Told,
-    Transport, Zone, default_excluded, told_in,
+    Dns64, ForeignAnswer, Found, Header, Ignored, Kind, Learned, Message, Name, Next, OUR_UDP_BYTES, Question, Reply,
+    Responder, Transport, Zone, answer_in, default_excluded,
 };
 
 pub fn name(text: &str) -> Name {
@@ -70,9 +70,9 @@ pub fn check_told(responder: &Responder, message: &[u8]) {
             }
         };
         assert!(!learned.iter().any(|one| one.question == question), "asked twice: {question:?}");
-        let found = match told_in(message, id, &question) {
-            Some(Told::Found(found)) => found,
-            Some(Told::Truncated) | None => Found::Failed,
+        let found = match answer_in(message, id, &question) {
+            Some(ForeignAnswer::Found(found)) => found,
+            Some(ForeignAnswer::Truncated) | None => Found::Failed,
         };
         if let Found::Data(records) = &found {
             let fits = |kind| kind == question.kind || kind == Kind::CNAME;

@@ -23,11 +23,11 @@ fn found(answer: &Answer) -> Vec<Data> {
 }
 
 fn no_data() -> Found {
-    Found::NoData(Absence::own())
+    Found::NoData(Absence::in_zone())
 }
 
 fn no_name() -> Found {
-    Found::NoName(Absence::own())
+    Found::NoName(Absence::in_zone())
 }
 
 fn aaaa(text: &str) -> Data {
@@ -62,7 +62,7 @@ fn rfc6147_5_1_2_after_a_failure_the_ipv4_addresses_are_asked_for() {
     let dns64 = dns64("2001:db8:64::", 96);
     let ask =
         |found| dns64.answer(&Broken(found), &name("server"), Kind::AAAA, false).expect("a source that knows all");
-    let a = Record::own(name("server"), Data::A(Ipv4Addr::new(198, 18, 1, 2)));
+    let a = Record::of_this_server(name("server"), Data::A(Ipv4Addr::new(198, 18, 1, 2)));
     assert_eq!(found(&ask(Found::Data(vec![a]))), [aaaa("2001:db8:64::c612:102")]);
     assert_eq!(ask(Found::Failed).found, Found::Failed);
     assert_eq!(ask(no_data()).found, no_data());
@@ -95,7 +95,10 @@ fn rfc6147_5_3_1_pointers_within_the_prefix_are_aliases_of_those_in_ipv4() {
     let reverse = Name::reverse("2001:db8:64::c612:102".parse().expect("an address"));
     let target = Name::reverse("198.18.1.2".parse().expect("an address"));
     let answer = ask(&reverse.to_string(), Kind::PTR);
-    let expected = [Record::own(reverse, Data::Cname(target.clone())), Record::own(target, Data::Ptr(name("server")))];
+    let expected = [
+        Record::of_this_server(reverse, Data::Cname(target.clone())),
+        Record::of_this_server(target, Data::Ptr(name("server"))),
+    ];
     assert_eq!(answer.found, Found::Data(expected.to_vec()));
     let unknown = Name::reverse("2001:db8:64::c612:1ff".parse().expect("an address"));
     assert_eq!(ask(&unknown.to_string(), Kind::PTR).found, no_name());

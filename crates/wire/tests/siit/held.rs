@@ -32,9 +32,9 @@ pub fn settings(bits: u8) -> Settings {
 /// Settings of every kind.
 pub fn all_settings() -> Vec<Settings> {
     let mut all: Vec<_> = PREFIX_BITS.iter().map(|&bits| settings(bits)).collect();
-    let told = || Clause::ALL.iter().copied().filter(|clause| clause.can_be_told()).collect();
+    let answered = || Clause::ALL.iter().copied().filter(|clause| clause.can_be_answered()).collect();
     all.push(Settings { zero_checksum: ZeroChecksum::Compute, mtu4: 68, lowest_ipv6_mtu: 1403, ..settings(96) });
-    all.push(Settings { zero_checksum: ZeroChecksum::Forward, mtu6: 1280, told: told(), ..settings(64) });
+    all.push(Settings { zero_checksum: ZeroChecksum::Forward, mtu6: 1280, answered: answered(), ..settings(64) });
     all.push(Settings { hairpin: true, mtu4: 576, tos: Some(0), traffic_class: Some(0xb8), ..settings(96) });
     all.push(Settings {
         prefixes: vec![net6("64:ff9b::", 96)],
@@ -42,7 +42,7 @@ pub fn all_settings() -> Vec<Settings> {
         pool4: vec![Net { address: Ipv4Addr::new(203, 0, 113, 8), bits: 29 }],
         pool6: vec![net6("2001:db8:6791::", 64)],
         identification_seed: Some(7),
-        told: told(),
+        answered: answered(),
         mtu4: 65_535,
         mtu6: 65_535,
         ..settings(96)
@@ -111,7 +111,7 @@ pub fn check(settings: &Settings, bytes: &[u8]) -> Decision {
         {
             Verdict::Answered
         }
-        clause if settings.told.contains(&clause) && decision.verdict == Verdict::Answered => Verdict::Answered,
+        clause if settings.answered.contains(&clause) && decision.verdict == Verdict::Answered => Verdict::Answered,
         _ => Verdict::Dropped,
     };
     assert_eq!(decision.verdict, expected, "{:?}", decision.clause);

@@ -163,7 +163,7 @@ mod tests {
     use serde_json::json;
 
     use super::super::extensions::Extensions;
-    use super::super::layout::{Mark, Template, Way};
+    use super::super::layout::{FrameAddresses, Mark, Template};
     use super::*;
 
     const TOKEN: u64 = 9;
@@ -181,11 +181,16 @@ mod tests {
     const HEAD_BYTES: usize = 60;
 
     fn frame(sequence: u32, phase: Phase, sent_ms: u64) -> [u8; HEAD_BYTES] {
-        let way =
-            Way { source_ethernet: [2; 6], destination_ethernet: [4; 6], source: FROM, destination: TO, hop_limit: 64 };
+        let addresses = FrameAddresses {
+            source_ethernet: [2; 6],
+            destination_ethernet: [4; 6],
+            source: FROM,
+            destination: TO,
+            hop_limit: 64,
+        };
         let mark = Mark { sequence, sent_realtime_ns: START_NS + sent_ms * MS, phase };
         let mut frame = [0; HEAD_BYTES];
-        Template::new(&way, Extensions::None, TOKEN, 18).write((1, 2), &mark, &mut frame);
+        Template::new(&addresses, Extensions::None, TOKEN, 18).write((1, 2), &mark, &mut frame);
         frame
     }
 

@@ -9,7 +9,7 @@ use super::engine::{Engines, Intake};
 use super::forms::Forms;
 use super::ports::Ports;
 use super::receiver::Incoming;
-use super::sender::{By, Outgoing};
+use super::sender::{Outgoing, SendingEngine};
 use super::{NAME, Settings, hello, session_socket};
 use crate::session::{Cancel, Server};
 use crate::workloads::opening::{self, Begins};
@@ -23,7 +23,7 @@ pub fn serve(ends: Ends, settings: Settings, cancel: &Cancel) -> Result<Box<dyn 
     let direction = settings.direction;
     let engines = Engines::open(&ends, &settings, direction != Direction::Reverse, direction != Direction::Forward)?;
     let Engines { intake, sender, refused, stamper } = engines;
-    let by = By { xdp: sender, refused, stamper };
+    let engine = SendingEngine { xdp: sender, refused, stamper };
     let socket = session_socket::open(ends.own.address, 0)?;
     let port = datagram_socket::local_port(&socket)?;
     let native = ends.open_native(port)?;
@@ -37,7 +37,7 @@ pub fn serve(ends: Ends, settings: Settings, cancel: &Cancel) -> Result<Box<dyn 
             |intake: Intake| Incoming::new(intake, &ends, payload_bytes, settings.rate_pps, settings)?.work(control);
         let send = || {
             let outgoing = outgoing((&socket, native.as_ref()), &ends, port, payload_bytes, settings)?;
-            let sent = outgoing.send(by, control.stop())?;
+            let sent = outgoing.send(engine, control.stop())?;
             end::send(&socket, &ends.own, sent.flow.sent, control.stop())?;
             Ok(sent)
         };
@@ -59,7 +59,7 @@ pub fn run(ends: &Ends, settings: &Settings, cancel: &Cancel) -> Result<Value> {
     let direction = settings.direction;
     let engines = Engines::open(ends, settings, direction != Direction::Forward, direction != Direction::Reverse)?;
     let Engines { intake, sender, refused, stamper } = engines;
-    let by = By { xdp: sender, refused, stamper };
+    let engine = SendingEngine { xdp: sender, refused, stamper };
     let socket = session_socket::open(endpoint.address, 0)?;
     let port = datagram_socket::local_port(&socket)?;
     let native = ends.open_native(port)?;
@@ -72,7 +72,7 @@ pub fn run(ends: &Ends, settings: &Settings, cancel: &Cancel) -> Result<Value> {
     let receive = |intake: Intake| {
         Incoming::new(intake, ends, payload_bytes, rate_pps, settings)?.work_to_end(&socket, endpoint, rate_pps, &stop)
     };
-    let send = || outgoing((&socket, native.as_ref()), ends, port, payload_bytes, settings)?.send(by, &stop);
+    let send = || outgoing((&socket, native.as_ref()), ends, port, payload_bytes, settings)?.send(engine, &stop);
     match (settings.direction, intake) {
         (Direction::Reverse, Some(intake)) => Ok(json!({"reverse_receiver": receive(intake)?})),
         (Direction::Both, Some(intake)) => {
@@ -91,7 +91,7 @@ fn outgoing<'a>(
     payload_bytes: usize,
     settings: &'a Settings,
 ) -> Result<Outgoing<'a>> {
-    let (own, native, ifindex) = ends.ways(sockets)?;
+    let (own, native, ifindex) = ends.frame_addresses(sockets)?;
     let (token, is_client) = (ends.own.token.short(), ends.is_client);
     let networks = if is_client { settings.server_networks } else { settings.client_networks };
     let ports = Ports::new(settings.ports, (port, ends.own.port), token, is_client);
@@ -105,7 +105,7 @@ fn outgoing<'a>(
     );
     Ok(Outgoing {
         forms,
-        native: native.map(|way| (settings.native, if way.source.is_ipv4() { 4 } else { 6 })),
+        native: native.map(|addresses| (settings.native, if addresses.source.is_ipv4() { 4 } else { 6 })),
         ifindex,
         destination: ends.destination(),
         payload_bytes,

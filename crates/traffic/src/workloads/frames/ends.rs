@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use socket2::Socket;
 
-use super::layout::Way;
+use super::layout::FrameAddresses;
 use super::reading::Sought;
 use super::{NAME, Settings, next_hop, session_socket};
 use crate::session::Endpoint;
@@ -68,7 +68,10 @@ impl Ends {
     }
 
     /// The ways of the frames that this side sends, and their interface.
-    pub fn ways(&self, (socket, native_socket): (&Socket, Option<&Socket>)) -> Result<(Way, Option<Way>, u32)> {
+    pub fn frame_addresses(
+        &self,
+        (socket, native_socket): (&Socket, Option<&Socket>),
+    ) -> Result<(FrameAddresses, Option<FrameAddresses>, u32)> {
         let (own, ifindex) = next_hop::towards(&self.own, socket)?;
         let (Some(native), Some(socket)) = (&self.native, native_socket) else { return Ok((own, None, ifindex)) };
         let (native, native_ifindex) = next_hop::towards(native, socket)?;

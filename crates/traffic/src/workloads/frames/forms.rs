@@ -1,7 +1,7 @@
 //! The form of each numbered frame of a flow: its network, its family and its ports. Pure.
 
 use super::extensions::Extensions;
-use super::layout::{FILL, MARK_BYTES, Mark, Template, Way, signature};
+use super::layout::{FILL, FrameAddresses, MARK_BYTES, Mark, Template, signature};
 use super::networks::{Draws, Networks};
 use super::ports::Ports;
 use crate::datagram::Phase;
@@ -55,16 +55,16 @@ impl Forms {
     /// The frames of a flow by the way of its own frames and that of native ones; with that token, payload and
     /// extension headers.
     pub fn new(
-        (own, native): (&Way, Option<&Way>),
+        (own, native): (&FrameAddresses, Option<&FrameAddresses>),
         networks: Option<Networks>,
         share: NativeShare,
         ports: Ports,
         extensions: Extensions,
         (token, payload_bytes): (u64, usize),
     ) -> Self {
-        let template = |way: &Way| Template::new(way, extensions, token, payload_bytes);
+        let template = |addresses: &FrameAddresses| Template::new(addresses, extensions, token, payload_bytes);
         let others = networks.iter().flat_map(Networks::addresses);
-        let to_others = others.map(|destination| template(&Way { destination, ..*own }));
+        let to_others = others.map(|destination| template(&FrameAddresses { destination, ..*own }));
         let own: Vec<Template> = std::iter::once(template(own)).chain(to_others).collect();
         let native = native.map(template);
         let heads = own.iter().chain(&native).map(Template::head_bytes);
@@ -123,8 +123,8 @@ mod tests {
     use super::*;
     const TOKEN: u64 = 5;
 
-    fn way(source: &str, destination: &str) -> Way {
-        Way {
+    fn addresses(source: &str, destination: &str) -> FrameAddresses {
+        FrameAddresses {
             source_ethernet: [2; 6],
             destination_ethernet: [4; 6],
             source: source.parse().unwrap(),
@@ -135,15 +135,21 @@ mod tests {
 
     #[test]
     fn every_frame_is_read_whatever_was_in_its_place_before() {
-        let (own, native) = (way("2001:2::2", "2001:2::3"), way("198.18.0.1", "198.18.0.2"));
+        let (own, native) = (addresses("2001:2::2", "2001:2::3"), addresses("198.18.0.1", "198.18.0.2"));
         let networks = Networks::parse("2001:2:0:fe00::/64", 255);
         let share = NativeShare::new(0.1);
         let ports = Ports::new(PortChoice::PseudoRandom(7), (1, 2), TOKEN, true);
         for payload_bytes in [18, 19, 500] {
             let form = (TOKEN, payload_bytes);
             let forms = Forms::new((&own, Some(&native)), networks, share, ports.clone(), Extensions::HopByHop, form);
-            let sought = |way: &Way, networks| {
-                Sought::new((way.source, way.destination), networks, TOKEN, payload_bytes, Extensions::HopByHop)
+            let sought = |addresses: &FrameAddresses, networks| {
+                Sought::new(
+                    (addresses.source, addresses.destination),
+                    networks,
+                    TOKEN,
+                    payload_bytes,
+                    Extensions::HopByHop,
+                )
             };
             let (own, native) = (sought(&own, networks), sought(&native, None));
             let mut slot = vec![FILL; forms.longest_bytes()];

@@ -9,12 +9,12 @@ use sixbench_measure::clock;
 use socket2::Socket;
 
 use super::layout::{FCS_BYTES, MARK_BYTES, headers_bytes};
-use crate::datagram::{HEADER_BYTES, telling, told};
+use crate::datagram::{HEADER_BYTES, decode_number, encode_number};
 use crate::datagram_socket::wait_for_datagram;
 use crate::session::Endpoint;
 use crate::{Error, Result};
 
-/// The kind of these datagrams in [`telling`], other than that of the end of a flow.
+/// The kind of these datagrams in [`encode_number`], other than that of the end of a flow.
 const PHASE: u8 = 7;
 /// A client asks again after so long.
 const AGAIN: Duration = Duration::from_millis(100);
@@ -28,7 +28,7 @@ const ANSWERS: usize = 3;
 /// The client's side: sends the length of the payload, and waits until the server has it.
 pub fn tell(socket: &Socket, endpoint: &Endpoint, payload_bytes: usize, check: impl Fn() -> Result<()>) -> Result<()> {
     let token = endpoint.token.short();
-    let message = telling(token, payload_bytes as u64, PHASE);
+    let message = encode_number(token, payload_bytes as u64, PHASE);
     let started_ns = clock::monotonic_ns();
     loop {
         check()?;
@@ -53,7 +53,7 @@ pub fn hear(socket: &Socket, endpoint: &Endpoint, check: impl Fn() -> Result<()>
         check()?;
         if let Some(payload_bytes) = next(socket, token, AGAIN) {
             for _ in 0..ANSWERS {
-                let _ = socket.send(&telling(token, payload_bytes as u64, PHASE));
+                let _ = socket.send(&encode_number(token, payload_bytes as u64, PHASE));
             }
             return Ok(payload_bytes);
         }
@@ -76,7 +76,7 @@ fn next(mut socket: &Socket, token: u64, patience: Duration) -> Option<usize> {
 }
 
 fn decode(datagram: &[u8], token: u64) -> Option<usize> {
-    let payload_bytes = usize::try_from(told(datagram, token, PHASE)?).ok()?;
+    let payload_bytes = usize::try_from(decode_number(datagram, token, PHASE)?).ok()?;
     (MARK_BYTES..=MAX_PAYLOAD_BYTES).contains(&payload_bytes).then_some(payload_bytes)
 }
 
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn it_is_nothing_else_and_nothing_else_is_it() {
-        let bytes = telling(7, 1472, PHASE);
+        let bytes = encode_number(7, 1472, PHASE);
         assert_eq!(decode(&bytes, 7), Some(1472));
         assert_eq!(decode(&bytes, 8), None);
         assert_eq!(crate::datagram::Header::decode(&bytes), None);

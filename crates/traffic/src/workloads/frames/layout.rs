@@ -72,7 +72,7 @@ impl Mark {
 
 /// The interfaces and addresses between which frames go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Way {
+pub struct FrameAddresses {
     /// Ethernet address of the sender's interface.
     pub source_ethernet: [u8; 6],
     /// Ethernet address of the next hop.
@@ -96,19 +96,19 @@ pub struct Template {
 
 impl Template {
     /// The template of frames with that payload, of at least [`MARK_BYTES`] bytes. Extension headers are IPv6's.
-    pub fn new(way: &Way, extensions: Extensions, token: u64, payload_bytes: usize) -> Self {
+    pub fn new(addresses: &FrameAddresses, extensions: Extensions, token: u64, payload_bytes: usize) -> Self {
         let udp_bytes = (udp::HEADER_BYTES + payload_bytes) as u16;
         let mut head = Vec::new();
-        head.extend(way.destination_ethernet);
-        head.extend(way.source_ethernet);
-        let pseudo_header = match (way.source, way.destination) {
+        head.extend(addresses.destination_ethernet);
+        head.extend(addresses.source_ethernet);
+        let pseudo_header = match (addresses.source, addresses.destination) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => {
                 head.extend(ethertype::IPV4.to_be_bytes());
                 let mut header = [0; IPV4_HEADER_BYTES];
                 header[0] = 0x45;
                 header[2..4].copy_from_slice(&(IPV4_HEADER_BYTES as u16 + udp_bytes).to_be_bytes());
                 header[6..8].copy_from_slice(&DONT_FRAGMENT.to_be_bytes());
-                (header[8], header[9]) = (way.hop_limit, protocol::UDP);
+                (header[8], header[9]) = (addresses.hop_limit, protocol::UDP);
                 header[12..16].copy_from_slice(&source.octets());
                 header[16..].copy_from_slice(&destination.octets());
                 let sum = checksum::checksum(&header);
@@ -121,7 +121,7 @@ impl Template {
                 head.extend(ethertype::IPV6.to_be_bytes());
                 head.extend([0x60, 0, 0, 0]);
                 head.extend((headers.len() as u16 + udp_bytes).to_be_bytes());
-                head.extend([next_header, way.hop_limit]);
+                head.extend([next_header, addresses.hop_limit]);
                 head.extend(source.octets());
                 head.extend(destination.octets());
                 head.extend(headers);

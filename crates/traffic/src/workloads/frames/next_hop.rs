@@ -8,7 +8,7 @@ use sixbench_netlink::{Client, Link};
 use socket2::Socket;
 
 use super::NAME;
-use super::layout::Way;
+use super::layout::FrameAddresses;
 use crate::session::Endpoint;
 use crate::{Error, Result, sys};
 
@@ -18,7 +18,7 @@ const ATTEMPTS: usize = 20;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The way to the peer of an endpoint, and the index of the interface.
-pub fn towards(endpoint: &Endpoint, socket: &Socket) -> Result<(Way, u32)> {
+pub fn towards(endpoint: &Endpoint, socket: &Socket) -> Result<(FrameAddresses, u32)> {
     let doing = || format!("asking for the next hop of frames to {}", endpoint.peer);
     let failed = |error: io::Error| Error::system(doing(), "rtnetlink", error);
     let mut client = Client::open().map_err(failed)?;
@@ -28,7 +28,7 @@ pub fn towards(endpoint: &Endpoint, socket: &Socket) -> Result<(Way, u32)> {
     let link = client.link(index).map_err(failed)?;
     let source_ethernet = ethernet_of(&link, endpoint.peer)?;
     let next_hop = route.gateway.unwrap_or(endpoint.peer);
-    let way = |destination_ethernet| Way {
+    let addresses = |destination_ethernet| FrameAddresses {
         source_ethernet,
         destination_ethernet,
         source: endpoint.address,
@@ -37,7 +37,7 @@ pub fn towards(endpoint: &Endpoint, socket: &Socket) -> Result<(Way, u32)> {
     };
     for _ in 0..ATTEMPTS {
         if let Some(destination_ethernet) = client.neighbour(next_hop, index).map_err(failed)? {
-            return Ok((way(destination_ethernet), index));
+            return Ok((addresses(destination_ethernet), index));
         }
         std::thread::sleep(PAUSE);
     }

@@ -180,17 +180,17 @@ fn be16(bytes: &[u8], at: usize) -> Option<usize> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::layout::{FCS_BYTES, FILL, MARK_BYTES, Template, Way};
+    use super::super::layout::{FCS_BYTES, FILL, FrameAddresses, MARK_BYTES, Template};
     use super::*;
     use crate::datagram::Phase;
 
     const TOKEN: u64 = 0x0102_0304_0506_0708;
     const NOW_NS: u64 = 1_800_000_000_123_456_789;
 
-    fn way(is_ipv4: bool) -> Way {
+    fn addresses(is_ipv4: bool) -> FrameAddresses {
         let (source, destination) =
             if is_ipv4 { ("198.18.0.2", "198.19.0.2") } else { ("2001:2::2", "2001:2:0:8000::2") };
-        Way {
+        FrameAddresses {
             source_ethernet: [2, 0, 0, 0, 0, 1],
             destination_ethernet: [2, 0, 0, 0, 0, 2],
             source: source.parse().unwrap(),
@@ -208,7 +208,7 @@ mod tests {
     }
 
     fn extended(is_ipv4: bool, payload_bytes: usize, extensions: Extensions) -> Vec<u8> {
-        let template = Template::new(&way(is_ipv4), extensions, TOKEN, payload_bytes);
+        let template = Template::new(&addresses(is_ipv4), extensions, TOKEN, payload_bytes);
         let mut frame = vec![FILL; template.head_bytes() + payload_bytes - MARK_BYTES];
         template.write((49152, 7), &mark(), &mut frame[..template.head_bytes()]);
         frame
@@ -219,7 +219,7 @@ mod tests {
     }
 
     fn sought_with(is_ipv4: bool, payload_bytes: usize, extensions: Extensions) -> Sought {
-        let Way { source, destination, .. } = way(is_ipv4);
+        let FrameAddresses { source, destination, .. } = addresses(is_ipv4);
         Sought::new((source, destination), None, TOKEN, payload_bytes, extensions)
     }
 
@@ -275,9 +275,9 @@ mod tests {
     #[test]
     fn a_frame_to_a_network_behind_the_receiver_is_the_receivers() {
         let networks = Networks::parse("198.19.128.0/25", 3);
-        let Way { source, destination, .. } = way(true);
+        let FrameAddresses { source, destination, .. } = addresses(true);
         for (last, expected) in [(2, true), (130, true), (3, false)] {
-            let to = Way { destination: [198, 19, 128, last].into(), ..way(true) };
+            let to = FrameAddresses { destination: [198, 19, 128, last].into(), ..addresses(true) };
             let template = Template::new(&to, Extensions::None, TOKEN, 18);
             let mut frame = vec![FILL; template.head_bytes()];
             template.write((1, 2), &mark(), &mut frame);
@@ -307,7 +307,7 @@ mod tests {
         let good = frame(true, 30);
         assert_eq!(sought(true, 31).read(&good, NOW_NS), Read::Corrupt);
         assert_eq!(sought(true, 30).read(&good[..50], NOW_NS), Read::Stray);
-        let Way { source, destination, .. } = way(true);
+        let FrameAddresses { source, destination, .. } = addresses(true);
         let other = Sought::new((source, [198, 19, 0, 3].into()), None, TOKEN, 30, Extensions::None);
         assert_eq!(other.read(&good, NOW_NS), Read::Stray);
         let other = Sought::new((source, destination), None, TOKEN + 1, 30, Extensions::None);

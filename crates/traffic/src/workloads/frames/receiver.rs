@@ -25,7 +25,7 @@ use crate::{Progress, Result};
 /// Divisor of the residual time: frames are waited for that part of it longer, and are late then.
 const LATE_PART: u64 = 10;
 /// Time after the planned end for which a client takes frames if it does not know the number of frames sent.
-const UNTOLD_NS: u64 = 2_000_000_000;
+const UNANNOUNCED_NS: u64 = 2_000_000_000;
 
 /// The flow that one side receives.
 pub struct Incoming<'a> {
@@ -98,13 +98,13 @@ impl<'a> Incoming<'a> {
         stop: &Stop,
     ) -> Result<ReceiverResult> {
         let token = endpoint.token.short();
-        let planned_ns = self.settings.planned_ns(rate_pps).saturating_add(UNTOLD_NS);
+        let planned_ns = self.settings.planned_ns(rate_pps).saturating_add(UNANNOUNCED_NS);
         let given_up_ns = clock::monotonic_ns().saturating_add(planned_ns);
         loop {
             stop.check()?;
             if self.end.is_none() {
                 let now_ns = clock::monotonic_ns();
-                if let Some(sent) = told(socket, token) {
+                if let Some(sent) = announced_count(socket, token) {
                     self.note_end(Some(sent), now_ns);
                 } else if now_ns >= given_up_ns {
                     self.note_end(None, now_ns);
@@ -208,7 +208,7 @@ pub struct ReceiverResult {
 }
 
 /// Number of frames that were sent, where a received datagram gives it.
-fn told(socket: &Socket, token: u64) -> Option<u64> {
+fn announced_count(socket: &Socket, token: u64) -> Option<u64> {
     while wait_for_datagram(socket, Duration::ZERO) {
         let mut buffer = [0; HEADER_BYTES + 1];
         let length = std::io::Read::read(&mut &*socket, &mut buffer).ok()?;

@@ -46,7 +46,7 @@ pub struct Outgoing<'a> {
 }
 
 /// The means of sending.
-pub struct By {
+pub struct SendingEngine {
     /// An AF_XDP socket, if there is one.
     pub xdp: Option<xsk::Sender>,
     /// The reason why there is no AF_XDP socket, where one was wanted.
@@ -57,12 +57,12 @@ pub struct By {
 
 impl Outgoing<'_> {
     /// Sends the whole flow, by XDP if there is a sender for it, and returns the sender's result.
-    pub fn send(&self, by: By, stop: &Stop) -> Result<SenderResult> {
+    pub fn send(&self, engine: SendingEngine, stop: &Stop) -> Result<SenderResult> {
         let settings = self.settings;
-        let stamping = by.stamper.map(|found| Ok(Stamps::new(found?, settings, self.rate_pps)));
+        let stamping = engine.stamper.map(|found| Ok(Stamps::new(found?, settings, self.rate_pps)));
         let mut sender = Sender {
             outgoing: self,
-            outlet: Outlet::open(by.xdp, by.refused, stamping, &self.forms, self.ifindex)?,
+            outlet: Outlet::open(engine.xdp, engine.refused, stamping, &self.forms, self.ifindex)?,
             stop,
             steps: settings.steps(self.rate_pps),
             lengths: Vec::new(),

@@ -155,7 +155,7 @@ impl Searched {
             _ => trace.locate(bytes)?,
         };
         // Packets that arrive, or are refused aloud, are in no black hole after all.
-        if hole.place != Place::Nowhere && hole.told.is_none() {
+        if hole.place != Place::Nowhere && hole.error.is_none() {
             let mut black_hole = location_fields(&hole);
             black_hole.insert("packet_bytes".into(), bytes.into());
             for (name, address) in [("before", hole.before), ("after", hole.after)] {
@@ -183,9 +183,9 @@ fn limiting_hop(location: &Location, kernel: &Kernel) -> Value {
     let is_certain = matches!(location.place, Place::At(_));
     // The sender of the error in the search, else that of the last error to the kernel: both are at the narrowest link
     // that tells.
-    let told = location.told.or(kernel.told.last().map(|told| (told.from(), told.mtu_bytes)));
-    insert_address(&mut hop, "address", told.and_then(|(from, _)| from).or(location.before.filter(|_| is_certain)));
-    if let Some((_, mtu_bytes)) = told {
+    let error = location.error.or(kernel.errors.last().map(|error| (error.from(), error.mtu_bytes)));
+    insert_address(&mut hop, "address", error.and_then(|(from, _)| from).or(location.before.filter(|_| is_certain)));
+    if let Some((_, mtu_bytes)) = error {
         hop.insert("reported_mtu_bytes".into(), mtu_bytes.into());
     }
     Value::Object(hop)

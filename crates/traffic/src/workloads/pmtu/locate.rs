@@ -38,7 +38,7 @@ pub struct Location {
     /// The address of the next hop, where it is known.
     pub after: Option<IpAddr>,
     /// The router that called them too big, and the MTU that it gave.
-    pub told: Option<(Option<IpAddr>, u32)>,
+    pub error: Option<(Option<IpAddr>, u32)>,
 }
 
 /// Compares the answers to small packets with those to packets of the size.
@@ -82,7 +82,7 @@ pub fn locate(small: &[Option<Heard>], large: &[Option<Heard>], destination: IpA
         place,
         before: address_of(reached).filter(|_| is_place),
         after: address_of(last + 1).filter(|_| is_place),
-        told: refused.and_then(too_big),
+        error: refused.and_then(too_big),
     }
 }
 
@@ -161,7 +161,7 @@ mod tests {
             prop_assert_eq!(found.place, Place::At(limit as u8));
             prop_assert_eq!(found.before, if limit == 0 { None } else { router(limit) });
             prop_assert_eq!(found.after, if limit == routers { Some(DESTINATION) } else { router(limit + 1) });
-            prop_assert_eq!(found.told, tells.then_some((router(limit), 1400)));
+            prop_assert_eq!(found.error, tells.then_some((router(limit), 1400)));
             prop_assert_eq!(doubtful(&large), (!tells).then_some(limit as u8 + 1));
         }
 

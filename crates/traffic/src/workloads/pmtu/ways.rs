@@ -69,7 +69,7 @@ pub struct Kernel {
     /// True if packets of that size were lost without an error.
     pub is_silent: bool,
     /// The errors, in their order.
-    pub told: Vec<Told>,
+    pub errors: Vec<TooBigError>,
     /// Probes that were not acknowledged.
     pub lost: u64,
     /// The cost of all of its probes.
@@ -77,7 +77,7 @@ pub struct Kernel {
 }
 
 /// A Packet Too Big or Fragmentation Needed.
-pub struct Told {
+pub struct TooBigError {
     from: Option<IpAddr>,
     /// The MTU in the error.
     pub mtu_bytes: u32,
@@ -95,7 +95,7 @@ pub fn learn(prober: &mut Prober, endpoint: &Endpoint, patience_ns: u64) -> Resu
         bytes: path_mtu::known_bytes(endpoint)?,
         converged_ns: None,
         is_silent: false,
-        told: Vec::new(),
+        errors: Vec::new(),
         lost: 0,
         spent: Spent::default(),
     };
@@ -109,7 +109,7 @@ pub fn learn(prober: &mut Prober, endpoint: &Endpoint, patience_ns: u64) -> Resu
             Answer::TooBig { from, mtu_bytes } => {
                 kernel.lost += 1;
                 let after_ns = clock::monotonic_ns() - started_ns;
-                kernel.told.push(Told { from, mtu_bytes, packet_bytes: kernel.bytes, after_ns });
+                kernel.errors.push(TooBigError { from, mtu_bytes, packet_bytes: kernel.bytes, after_ns });
             }
             Answer::Refused => {}
             Answer::Nothing => {
@@ -125,7 +125,7 @@ pub fn learn(prober: &mut Prober, endpoint: &Endpoint, patience_ns: u64) -> Resu
         silences = 0;
         let bytes = path_mtu::known_bytes(endpoint)?;
         if bytes >= kernel.bytes {
-            // It was told, and did not take it: less than it allows, or not less than before.
+            // The kernel got the error, and did not take its MTU: less than it allows, or not less than before.
             break;
         }
         kernel.bytes = bytes;
@@ -147,7 +147,7 @@ fn ask(prober: &mut Prober, packet_bytes: u32, patience_ns: u64) -> Result<Answe
     while let Some(event) = prober.wait(until_ns)? {
         match event.what {
             What::Acknowledged { .. } if event.number == Some(number) => return Ok(Answer::Acknowledged),
-            What::TooBig { from, mtu_bytes } if event.number.is_none_or(|told| told == number) => {
+            What::TooBig { from, mtu_bytes } if event.number.is_none_or(|refused| refused == number) => {
                 return Ok(Answer::TooBig { from, mtu_bytes });
             }
             _ => {}
@@ -159,7 +159,7 @@ fn ask(prober: &mut Prober, packet_bytes: u32, patience_ns: u64) -> Result<Answe
 impl Kernel {
     /// `kernel` of the results.
     pub fn to_json(&self) -> Value {
-        let errors: Vec<_> = self.told.iter().map(Told::to_json).collect();
+        let errors: Vec<_> = self.errors.iter().map(TooBigError::to_json).collect();
         json!({
             "confirmed": self.converged_ns.is_some(), "silent": self.is_silent, "errors": errors,
             "probes": self.spent.probes, "probe_bytes": self.spent.probe_bytes, "lost_probes": self.lost,
@@ -167,14 +167,14 @@ impl Kernel {
     }
 }
 
-impl Told {
+impl TooBigError {
     fn to_json(&self) -> Value {
         let Self { from, mtu_bytes, packet_bytes, after_ns } = self;
-        let mut told = json!({"reported_mtu_bytes": mtu_bytes, "packet_bytes": packet_bytes, "after_ns": after_ns});
+        let mut error = json!({"reported_mtu_bytes": mtu_bytes, "packet_bytes": packet_bytes, "after_ns": after_ns});
         if let Some(from) = from {
-            told["address"] = json!(from);
+            error["address"] = json!(from);
         }
-        told
+        error
     }
 
     /// The sender of the error.

@@ -7,11 +7,11 @@ use sixbench_measure::clock;
 use socket2::Socket;
 
 use crate::Result;
-use crate::datagram::{telling, told};
+use crate::datagram::{decode_number, encode_number};
 use crate::session::Endpoint;
 use crate::workloads::tcp::Stop;
 
-/// The kind of these datagrams in [`telling`].
+/// The kind of these datagrams in [`encode_number`].
 const PHASE: u8 = 6;
 /// Number of these datagrams, sent at a distance: one that arrives is enough.
 const COUNT: usize = 5;
@@ -22,7 +22,7 @@ pub fn send(socket: &Socket, endpoint: &Endpoint, sent: u64, stop: &Stop) -> Res
     for _ in 0..COUNT {
         stop.check()?;
         // A datagram that cannot be sent is lost: there are more.
-        let _ = socket.send(&telling(endpoint.token.short(), sent, PHASE));
+        let _ = socket.send(&encode_number(endpoint.token.short(), sent, PHASE));
         clock::sleep_until(clock::monotonic_ns() + DISTANCE.as_nanos() as u64);
     }
     Ok(())
@@ -30,7 +30,7 @@ pub fn send(socket: &Socket, endpoint: &Endpoint, sent: u64, stop: &Stop) -> Res
 
 /// Number of datagrams that were sent, where this one gives it.
 pub fn decode(datagram: &[u8], token: u64) -> Option<u64> {
-    told(datagram, token, PHASE)
+    decode_number(datagram, token, PHASE)
 }
 
 #[cfg(test)]
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn it_is_nothing_else_and_nothing_else_is_it() {
-        let bytes = telling(7, 12_345, PHASE);
+        let bytes = encode_number(7, 12_345, PHASE);
         assert_eq!(decode(&bytes, 7), Some(12_345));
         assert_eq!(decode(&bytes, 8), None);
         assert_eq!(decode(&bytes[..31], 7), None);

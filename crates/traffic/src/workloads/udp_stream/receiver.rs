@@ -78,7 +78,7 @@ pub struct Receiver<'a> {
     progress: Progress,
     token: u64,
     /// Number of datagrams that were sent, at a client, once the server has reported it.
-    told: Option<u64>,
+    announced: Option<u64>,
 }
 
 /// Calls and super-packets by which the measured flow was received.
@@ -120,7 +120,7 @@ impl<'a> Receiver<'a> {
             span: ServerSpan::start()?,
             progress: endpoint.progress.clone(),
             token: endpoint.token.short(),
-            told: None,
+            announced: None,
         })
     }
 
@@ -138,14 +138,14 @@ impl<'a> Receiver<'a> {
             self.span.note_quiet();
             let now_ns = clock::monotonic_ns();
             let silence_ns = now_ns - self.last_ns.max(started_ns);
-            let is_over = match self.told {
+            let is_over = match self.announced {
                 Some(sent) => self.account.arrivals.has_all(sent) || silence_ns >= SILENCE_NS,
                 None if self.account.is_empty() => silence_ns >= UNHEARD_NS,
                 None => now_ns - started_ns >= planned_ns && silence_ns >= patience_ns,
             };
             if is_over {
-                let told = self.told;
-                return Ok(self.result(told));
+                let announced = self.announced;
+                return Ok(self.result(announced));
             }
         }
     }
@@ -198,7 +198,7 @@ impl<'a> Receiver<'a> {
             let mut datagrams = 0;
             for bytes in message.datagrams() {
                 if let Some(sent) = end::decode(bytes, self.token) {
-                    self.told = Some(sent);
+                    self.announced = Some(sent);
                     continue;
                 }
                 let kernel_realtime_ns = message.notes.realtime_ns;

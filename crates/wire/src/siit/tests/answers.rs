@@ -61,7 +61,7 @@ fn rfc4443_sections_3_2_and_3_3_later_fragments_in_ipv6() {
 #[test]
 fn rfc7915_sections_4_4_and_5_4_prohibited() {
     let change = |settings: &mut Settings| {
-        settings.told = vec![Clause::NoMapping, Clause::ZeroChecksum];
+        settings.answered = vec![Clause::NoMapping, Clause::ZeroChecksum];
     };
     let mut zero = udp4(8);
     zero[26..28].fill(0);
@@ -96,7 +96,7 @@ fn the_own_address_in_ipv6_follows_from_that_in_ipv4() {
 fn who_sends_to_many_or_is_nobody_is_told_nothing() {
     let told4 = |source: [u8; 4], destination: [u8; 4]| {
         let ends = ipv4::Repr { source: source.into(), destination: destination.into(), ..header4(132, 0) };
-        crate::siit::answers::may_be_told4(&as4(&ends.emit()))
+        crate::siit::answers::may_get_error4(&as4(&ends.emit()))
     };
     let (host, other) = (HOST4.octets(), KNOWN4.octets());
     assert!(told4(host, other));
@@ -105,7 +105,7 @@ fn who_sends_to_many_or_is_nobody_is_told_nothing() {
     let told6 = |source: &str, destination: &str| {
         let address = |text: &str| text.parse::<Ipv6Addr>().expect("an address");
         let ends = ipv6::Repr { source: address(source), destination: address(destination), ..header6(132, 0) };
-        crate::siit::answers::may_be_told6(&as6(&ends.emit()), V6Repr::PacketTooBig { mtu_bytes: 1280 })
+        crate::siit::answers::may_get_error6(&as6(&ends.emit()), V6Repr::PacketTooBig { mtu_bytes: 1280 })
     };
     assert!(told6("2001:db8::1", "2001:db8::2"));
     assert!(!told6("::", "2001:db8::2") && !told6("ff02::1", "2001:db8::2") && !told6("2001:db8::1", "ff02::1"));

@@ -19,11 +19,11 @@ fn echoes_both_ways() {
 fn rfc7915_section_5_2_an_error_of_a_router_without_an_ipv4_address() {
     let sent = as6(one(&translator().translate(&udp4(1400)))).payload().captured().to_vec();
     let quoted = packet6(ipv6::Repr { source: server6(), destination: host6(), ..header6(protocol::UDP, 1400) }, sent);
-    let told = V6Repr::PacketTooBig { mtu_bytes: 1320 };
+    let error = V6Repr::PacketTooBig { mtu_bytes: 1320 };
     let quoted = &quoted[..600];
     let router: Ipv6Addr = "2001:db8:9::1".parse().expect("an address");
     let pseudo = checksum::pseudo_header_v6(router, server6(), protocol::ICMPV6, 608);
-    let message = [&told.emit_summed(pseudo, checksum::sum(quoted))[..], quoted].concat();
+    let message = [&error.emit_summed(pseudo, checksum::sum(quoted))[..], quoted].concat();
     let header = ipv6::Repr { source: router, ..header6(protocol::ICMPV6, message.len()) };
     let decision = translator().translate(&[&header.emit()[..], &message].concat());
     assert_eq!((decision.verdict, decision.clause), (Verdict::Translated, Clause::ErrorToIpv4));
@@ -39,13 +39,13 @@ fn rfc7915_section_5_2_an_error_of_a_router_without_an_ipv4_address() {
 
 /// The type and code, and the second half of the header, of what an ICMP error becomes. `None` where it is dropped in
 /// silence.
-fn error_to_ipv6(told: V4Repr) -> Option<([u8; 2], [u8; 4])> {
-    let decision = translator().translate(&icmp4(told, &sent4(protocol::UDP, &[7; 100])));
+fn error_to_ipv6(error: V4Repr) -> Option<([u8; 2], [u8; 4])> {
+    let decision = translator().translate(&icmp4(error, &sent4(protocol::UDP, &[7; 100])));
     decided_header(&decision, 40, (Clause::ErrorToIpv6, is_right6))
 }
 
-fn error_to_ipv4(told: V6Repr) -> Option<([u8; 2], [u8; 4])> {
-    let decision = translator().translate(&icmp6(told, &sent6(protocol::UDP, &[7; 100])));
+fn error_to_ipv4(error: V6Repr) -> Option<([u8; 2], [u8; 4])> {
+    let decision = translator().translate(&icmp6(error, &sent6(protocol::UDP, &[7; 100])));
     decided_header(&decision, 20, (Clause::ErrorToIpv4, is_right4))
 }
 
@@ -134,14 +134,14 @@ fn rfc7915_section_5_2_pointers() {
 #[test]
 fn rfc7915_sections_4_2_and_5_2_mtus() {
     let to_ipv6 = |change: &dyn Fn(&mut Settings), mtu_bytes: u16, bytes: usize| {
-        let told = V4Repr::Unreachable { code: 4, quoted_words: 0, mtu_bytes };
+        let error = V4Repr::Unreachable { code: 4, quoted_words: 0, mtu_bytes };
         let quoted = sent4(protocol::UDP, &vec![7; bytes]);
-        let decision = decided(change, &icmp4(told, &quoted));
+        let decision = decided(change, &icmp4(error, &quoted));
         u32::from_be_bytes(one(&decision)[44..48].try_into().expect("four"))
     };
     let usual = |_: &mut Settings| ();
-    for (told, expected) in [(1440, 1460), (1496, 1500), (1024, 1280), (1600, 1500), (1261, 1281), (1259, 1280)] {
-        assert_eq!(to_ipv6(&usual, told, 100), expected);
+    for (mtu_bytes, expected) in [(1440, 1460), (1496, 1500), (1024, 1280), (1600, 1500), (1261, 1281), (1259, 1280)] {
+        assert_eq!(to_ipv6(&usual, mtu_bytes, 100), expected);
     }
     assert_eq!(to_ipv6(&|settings| settings.mtu4 = 1300, 1400, 100), 1320);
     let large = |settings: &mut Settings| {
@@ -160,23 +160,23 @@ fn rfc7915_sections_4_2_and_5_2_mtus() {
         let decision = decided(change, &icmp6(V6Repr::PacketTooBig { mtu_bytes }, &quoted));
         u16::from_be_bytes(one(&decision)[26..28].try_into().expect("two"))
     };
-    for (told, expected) in [(1360, 1340), (1600, 1480), (1280, 1260), (68, 1260), (0, 1260), (u32::MAX, 1480)] {
-        assert_eq!(to_ipv4(&usual, told), expected);
+    for (mtu_bytes, expected) in [(1360, 1340), (1600, 1480), (1280, 1260), (68, 1260), (0, 1260), (u32::MAX, 1480)] {
+        assert_eq!(to_ipv4(&usual, mtu_bytes), expected);
     }
     assert_eq!(to_ipv4(&|settings| settings.mtu4 = 1300, 1400), 1300);
 }
 
 #[test]
 fn rfc7915_sections_4_3_and_5_3_errors_are_cut_to_what_every_link_takes() {
-    let told = V4Repr::Unreachable { code: 1, quoted_words: 0, mtu_bytes: 0 };
+    let error = V4Repr::Unreachable { code: 1, quoted_words: 0, mtu_bytes: 0 };
     for (bytes, expected) in [(372, 440), (1232, 1280), (1452, 1280)] {
-        let decision = translator().translate(&icmp4(told, &sent4(protocol::UDP, &vec![7; bytes - 20])));
+        let decision = translator().translate(&icmp4(error, &sent4(protocol::UDP, &vec![7; bytes - 20])));
         assert_eq!(one(&decision).len(), expected);
         assert!(is_right6(one(&decision)));
     }
-    let told = V6Repr::Unreachable { code: 1, quoted_words: 0 };
+    let error = V6Repr::Unreachable { code: 1, quoted_words: 0 };
     for (bytes, expected) in [(352, 360), (652, 576)] {
-        let decision = translator().translate(&icmp6(told, &sent6(protocol::UDP, &vec![7; bytes - 40])));
+        let decision = translator().translate(&icmp6(error, &sent6(protocol::UDP, &vec![7; bytes - 40])));
         assert_eq!(one(&decision).len(), expected);
         assert!(is_right4(one(&decision)));
     }
@@ -198,8 +198,8 @@ fn extended_to_ipv6(quoted_bytes: usize, padding: usize, extensions: usize) -> (
     let quoted = sent4(protocol::UDP, &vec![7; quoted_bytes - 20]);
     let payload = [&quoted[..], &vec![0; padding], &vec![0xee; extensions]].concat();
     let quoted_words = ((quoted_bytes + padding) / 4) as u8;
-    let told = V4Repr::Unreachable { code: 3, quoted_words, mtu_bytes: 0 };
-    let decision = translator().translate(&icmp4(told, &payload));
+    let error = V4Repr::Unreachable { code: 3, quoted_words, mtu_bytes: 0 };
+    let decision = translator().translate(&icmp4(error, &payload));
     let bytes = one(&decision);
     assert!(is_right6(bytes) && bytes.len() <= 1280);
     (bytes[44], bytes.len() - 48, bytes.iter().rev().take_while(|&&byte| byte == 0xee).count())
@@ -238,12 +238,12 @@ fn rfc4884_extensions_to_ipv6() {
 fn rfc4884_extensions_are_left_out_of_messages_that_have_none() {
     let quoted = sent4(protocol::UDP, &[7; 500]);
     let payload = [&quoted[..128], &[0xee; 20]].concat();
-    for told in [
+    for error in [
         V4Repr::Unreachable { code: 2, quoted_words: 32, mtu_bytes: 0 },
         V4Repr::Unreachable { code: 4, quoted_words: 32, mtu_bytes: 1400 },
         V4Repr::ParameterProblem { code: 0, pointer: 8, quoted_words: 32 },
     ] {
-        let decision = translator().translate(&icmp4(told, &payload));
+        let decision = translator().translate(&icmp4(error, &payload));
         assert_eq!(one(&decision).len(), 48 + 148);
         assert!(is_right6(one(&decision)));
     }

@@ -140,20 +140,20 @@ fn decided(change: impl FnOnce(&mut Settings), packet: &[u8]) -> Decision {
 }
 
 /// An ICMP error to the IPv6 host that quotes a packet with other addresses than its own.
-fn icmp4(told: V4Repr, quoted: &[u8]) -> Vec<u8> {
-    let message = [&told.emit_summed(checksum::sum(quoted))[..], quoted].concat();
+fn icmp4(error: V4Repr, quoted: &[u8]) -> Vec<u8> {
+    let message = [&error.emit_summed(checksum::sum(quoted))[..], quoted].concat();
     packet4(header4(protocol::ICMP, message.len()), message)
 }
 
-fn icmp6_from(source: Ipv6Addr, told: V6Repr, quoted: &[u8]) -> Vec<u8> {
+fn icmp6_from(source: Ipv6Addr, error: V6Repr, quoted: &[u8]) -> Vec<u8> {
     let bytes = quoted.len() + 8;
     let pseudo = checksum::pseudo_header_v6(source, server6(), protocol::ICMPV6, bytes as u32);
-    let message = [&told.emit_summed(pseudo, checksum::sum(quoted))[..], quoted].concat();
+    let message = [&error.emit_summed(pseudo, checksum::sum(quoted))[..], quoted].concat();
     [&ipv6::Repr { source, ..header6(protocol::ICMPV6, bytes) }.emit()[..], &message].concat()
 }
 
-fn icmp6(told: V6Repr, quoted: &[u8]) -> Vec<u8> {
-    icmp6_from(host6(), told, quoted)
+fn icmp6(error: V6Repr, quoted: &[u8]) -> Vec<u8> {
+    icmp6_from(host6(), error, quoted)
 }
 
 /// A packet that went from the IPv6 host to the IPv4 host, as an error of IPv4 quotes it.

@@ -63,7 +63,7 @@ fn what_is_wrong_with_lists_is_said() {
             .contains("own address 0.0.0.0 is not one that a host may have")
     );
     assert_eq!(
-        wrong(&|settings| settings.told = vec![Clause::Malformed]),
+        wrong(&|settings| settings.answered = vec![Clause::Malformed]),
         "no source is informed by malformed; sources can be informed of header-after-fragment, no-mapping, port-set, no-port, denied, \
          non-global, other-family, zero-checksum, no-port-left, table-full"
     );

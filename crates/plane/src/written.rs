@@ -27,7 +27,7 @@ impl<'de, A: FromStr> Deserialize<'de> for Written<A> {
 /// A mapping rule: RFC 7597 section 5.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(from = "Fields")]
-pub struct ToldRule(pub Rule);
+pub struct WrittenRule(pub Rule);
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,24 +37,24 @@ struct Fields {
     ea_bits: u8,
     psid_offset: u8,
     #[serde(default)]
-    psid: Option<ToldPsid>,
+    psid: Option<WrittenPsid>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ToldPsid {
+struct WrittenPsid {
     bits: u8,
     value: u16,
 }
 
-impl From<Fields> for ToldRule {
-    fn from(told: Fields) -> Self {
+impl From<Fields> for WrittenRule {
+    fn from(fields: Fields) -> Self {
         Self(Rule {
-            ipv6: told.ipv6.0,
-            ipv4: told.ipv4.0,
-            ea_bits: told.ea_bits,
-            psid_offset: told.psid_offset,
-            psid: told.psid.map(|told| Psid { bits: told.bits, value: told.value }),
+            ipv6: fields.ipv6.0,
+            ipv4: fields.ipv4.0,
+            ea_bits: fields.ea_bits,
+            psid_offset: fields.psid_offset,
+            psid: fields.psid.map(|fields| Psid { bits: fields.bits, value: fields.value }),
         })
     }
 }
