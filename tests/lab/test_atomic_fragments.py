@@ -19,8 +19,8 @@ from sixbench.agent import AgentHub
 from sixbench.model.network import Blueprint
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.run.drop_watch import rule_counters
 from sixbench.run.laboratory import Laboratory
+from sixbench.run.witnesses.losses import rule_counters
 
 CLIENT, SERVER = "2001:2::1", "2001:2:0:1::2"
 SENT = 10

@@ -59,7 +59,7 @@ def test_counts_are_those_of_the_packets_and_absent_where_a_sender_spun(
     hub: AgentHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stop(self: HardwareCounters) -> None:
-        self._found.counts = PerfAnswer(cycles=10**9, instructions=2 * 10**9, enabled_ns=4, running_ns=2)
+        self.counted.counts = PerfAnswer(cycles=10**9, instructions=2 * 10**9, enabled_ns=4, running_ns=2)
 
     monkeypatch.setattr(HardwareCounters, "start", lambda self: None)
     monkeypatch.setattr(HardwareCounters, "stop", stop)

@@ -9,7 +9,7 @@ import pytest
 from sixbench.cli import main
 from sixbench.model.reason import Reason, ReasonKind
 from sixbench.model.trial import TrialRecord
-from sixbench.run import trial as one_trial
+from sixbench.run.witnesses import timers as timer_witness
 from sixbench.store import read_run
 
 EXPERIMENT = """
@@ -78,7 +78,7 @@ def test_a_repeat_that_was_not_disturbed_takes_the_place_of_its_trial(
 ) -> None:
     late = Reason(kind=ReasonKind.LATE_TIMERS, text="late timers kept r1 from sending")
     judged = iter([[late], [late], [], []])
-    monkeypatch.setattr(one_trial, "judge_timers", lambda *_: ([], next(judged)))
+    monkeypatch.setattr(timer_witness, "judge_timers", lambda *_: ([], next(judged)))
     found = trials(tmp_path, repeats=2)
     assert [(trial.key, trial.status) for trial in found] == [
         ("b001-c0001-ipv4", "invalid"),

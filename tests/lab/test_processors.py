@@ -17,7 +17,7 @@ from sixbench.cli import main
 from sixbench.report import FORMATS
 from sixbench.run import traffic, trial
 from sixbench.run.kernels import Kernel
-from sixbench.run.traffic import Setting
+from sixbench.run.setting import Setting
 from sixbench.store import read_run
 
 EXPERIMENT = """
@@ -46,10 +46,11 @@ def test_nodes_are_where_the_evidence_says(tmp_path: Path, monkeypatch: pytest.M
     found: dict[str, list[set[int]]] = {}
     perform = trial.perform
 
-    def watched(kind: Any, params: Any, key: str, setting: Setting, *others: Any, **named: Any) -> None:
-        perform(kind, params, key, setting, *others, **named)
+    def watched(setting: Setting, *others: Any, **named: Any) -> Any:
+        performance = perform(setting, *others, **named)
         found.update({name: allowed(agent.pid) for name, agent in setting.watched.items()})
         found["sixbench"] = allowed(os.getpid())
+        return performance
 
     monkeypatch.setattr(trial, "perform", watched)
     directory = run(tmp_path)

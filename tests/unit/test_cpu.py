@@ -19,7 +19,7 @@ from sixbench.run.cpu import (
     spun_ns,
     throttled,
 )
-from sixbench.run.trial import machine_changes
+from sixbench.run.witnesses.machine import machine_changes
 
 pytestmark = pytest.mark.computes
 

@@ -42,12 +42,11 @@ class Scripted:
 
 
 def counted(agent: Scripted) -> Counted:
-    found = Counted()
-    counters = HardwareCounters(cast(Agent, agent), found)
+    counters = HardwareCounters(cast(Agent, agent))
     counters.start()
     counters.stop()
     counters.stop()
-    return found
+    return counters.counted
 
 
 def test_what_was_counted_is_kept_once() -> None:

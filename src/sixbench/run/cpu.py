@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import TypedDict
 
 from ..model.observation import AwakeAnswer
-from ..model.workload import Measured, Result
+from ..model.workload import Result
 
 SATURATED_CORE = 0.97
 """The share of its time from which on a core that was busy was the limit."""
@@ -89,15 +89,15 @@ def machine_cores(span: Span, spun_ns: int = 0, *, are_kept_awake: bool = False)
     }
 
 
-def add_cpu_of_ends(
-    measured: Measured, client: Result, server: Result, client_spun_ns: int = 0, server_spun_ns: int = 0
-) -> None:
-    """Puts in what the agents of both ends took, without what they spun."""
+def cpu_of_ends(client: Result, server: Result, client_spun_ns: int = 0, server_spun_ns: int = 0) -> dict[str, float]:
+    """Cores' worth of time that the agents of both ends took, by column, without what they spun."""
+    metrics = {}
     for side, result, own_spun_ns in (("client", client, client_spun_ns), ("server", server, server_spun_ns)):
         span = find_span(result)
         cores = None if span is None else agent_cores(span, own_spun_ns)
         if cores is not None:
-            measured.metrics[f"cpu_{side}_cores"] = cores
+            metrics[f"cpu_{side}_cores"] = cores
+    return metrics
 
 
 def core_shares(span: Span, *, are_kept_awake: bool = False) -> list[float]:

@@ -11,7 +11,7 @@ from ..agent.requests import EmulateChange, EmulateRecord, Exec
 from ..lab.emulation import change, emulated_links
 from ..lab.netem import unfit
 from ..model.emulation import WAYS, EmulatorName
-from ..model.errors import AgentError, CapabilityError
+from ..model.errors import CapabilityError
 from ..model.observation import EmulateAnswer
 from ..model.topology import Link, Topology
 from .asking import Asked, ask
@@ -78,17 +78,3 @@ def begin(laboratory: Laboratory, seed: str, token: str | None = None) -> None:
         asked.append(ask(laboratory.emulator, EmulateRecord(link=link.name, restart=True, token=token)))
     for item in asked:
         item.answer()
-
-
-def end(laboratory: Laboratory, unanswered: list[AgentError]) -> dict[str, EmulateAnswer]:
-    """Counts of our emulator since `begin`, by link; what it does not answer is added to `unanswered`."""
-    records: dict[str, EmulateAnswer] = {}
-    if laboratory.emulator is not None:
-        links = [link.name for _, link in emulated_links(laboratory.topology)]
-        asked = {link: ask(laboratory.emulator, EmulateRecord(link=link)) for link in links}
-        for link, item in asked.items():
-            try:
-                records[link] = item.answer()
-            except AgentError as error:
-                unanswered.append(error)
-    return records

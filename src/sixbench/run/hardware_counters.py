@@ -31,9 +31,10 @@ class Counted:
 class HardwareCounters:
     """Counts from the start of a trial's traffic to its end, where the machine can."""
 
-    def __init__(self, agent: Agent, found: Counted) -> None:
+    def __init__(self, agent: Agent) -> None:
         self._agent = agent
-        self._found = found
+        self.counted = Counted()
+        """The counts so far."""
         self._is_counting = False
 
     def start(self) -> None:
@@ -43,7 +44,7 @@ class HardwareCounters:
         except AgentError as error:
             if error.code != "system":
                 raise
-            self._found.refused = str(error)
+            self.counted.refused = str(error)
             return
         self._is_counting = True
 
@@ -53,20 +54,19 @@ class HardwareCounters:
             return
         self._is_counting = False
         try:
-            self._found.counts = self._agent.answer(PerfStop(), timeout_s=ANSWER_TIMEOUT_S)
+            self.counted.counts = self._agent.answer(PerfStop(), timeout_s=ANSWER_TIMEOUT_S)
         except AgentError as error:
             if error.code != "system":
                 raise
-            self._found.lost = str(error)
+            self.counted.lost = str(error)
 
 
 def ask(agent: Agent) -> str | None:
     """The reason why cycles and instructions cannot be counted here; None where they can. Raises `AgentError`."""
-    result = Counted()
-    counters = HardwareCounters(agent, result)
+    counters = HardwareCounters(agent)
     counters.start()
     counters.stop()
-    refusal = result.refused or result.lost
+    refusal = counters.counted.refused or counters.counted.lost
     return refusal and refusal.removeprefix(f"{agent.name}: ")
 
 

@@ -23,13 +23,14 @@ from ..model.workload import Measured, Result, WorkloadKind
 from ..model.workloads import WORKLOADS
 from ..plan.schedule import all_trials
 from .arriving import Watching, ends_of
-from .cpu import SATURATED_CORE, add_cpu_of_ends, core_shares, find_span
+from .cpu import SATURATED_CORE, core_shares, cpu_of_ends, find_span
 from .machines import Addresses, Machines
 from .one_clock import leave_out_what_needs_one_clock
 from .proof.strays import judge_strays
 from .record import Trial, blank_record, without_series
 from .session import ANSWER_TIMEOUT_S, cancel, finish, longest_ns, wait_for_run
-from .trial import Outcome, machine_changes
+from .trial import Outcome
+from .witnesses.machine import machine_changes
 
 WATCHED_NS = 10**9
 """The interval of progress reports, unless the workload has one."""
@@ -151,7 +152,7 @@ def assess(
     """The measurements, the trial's status and its reasons, from the agents' results."""
     measured = kind.summarise(params, client, server)
     leave_out_what_needs_one_clock(measured)
-    add_cpu_of_ends(measured, client, server)
+    measured.metrics.update(cpu_of_ends(client, server))
     changes = machine_changes(client, server)
     notes, too_many = judge_strays(client, server, own_packets=kind.traffic(params, client, server).packets)
     measured.notes.extend(notes)

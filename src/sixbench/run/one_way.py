@@ -3,124 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..model.errors import CapabilityError
-from ..model.evidence.clocks import ClockLook, TwoClocks
+from ..model.evidence.clocks import TwoClocks
 from ..model.host import MOST_DRIFT_PPM
-from ..model.leg import Leg
-from ..model.parameter import Params, Scalar
+from ..model.parameter import Params
 from ..model.units import scale
 from ..model.workload import Measured, Result, WorkloadKind
-from ..model.workloads.common import PACKET_LOG
 from ..model.workloads.two_ways import flows_of
-from .clock_sources.link import flow_of, read_link
+from .clock_sources.link import flow_of
 from .one_clock import OF_ONE_CLOCK, leave_out_what_needs_one_clock
-from .parts import Hosts
-from .traffic import Setting
 
 if TYPE_CHECKING:
-    from ..stats.two_clocks import Delays, Exchange, Line
+    from ..stats.two_clocks import Delays, Line
 
 
-@dataclass(kw_only=True)
-class OneWay:
+@dataclass(frozen=True, kw_only=True)
+class ClockLooks:
     """The clocks of a trial's ends, looked at before and after it.
 
     Attributes:
-        clocks: what both looks say; None: it is not known.
-        unknown: why it is not.
+        are_one: whether client and server are on one machine, so that nobody had to look.
+        clocks: the outcome of both looks; None: it is not known.
+        line: the difference of the clocks over the trial; None: likewise.
+        unknown: why these are not known.
     """
 
-    setting: Setting
-    key: str
-    is_needed: bool
+    are_one: bool = True
     clocks: TwoClocks | None = None
+    line: Line | None = None
     unknown: str | None = None
-    _before: tuple[Exchange, int] | None = None
-    _line: Line | None = None
-
-    @classmethod
-    def of(cls, kind: WorkloadKind, setting: Setting, key: str) -> OneWay:
-        """Clocks are needed where these are two, and ends of the workload can note when each datagram came."""
-        return cls(setting=setting, key=key, is_needed=not setting.has_one_clock and PACKET_LOG in kind.parameters)
-
-    @property
-    def asked(self) -> dict[str, Scalar]:
-        """Parameters of the workload besides its own."""
-        return {PACKET_LOG.column: True} if self.is_needed else {}
-
-    def look_before(self) -> None:
-        """Looks at the clocks. Raises `AgentError`."""
-        self._before = self._look("before")
-
-    def look_after(self) -> None:
-        """Looks once more. Raises `AgentError`."""
-        from ..stats.two_clocks import line_of
-
-        after = self._look("after") if self._before is not None else None
-        if self._before is None or after is None:
-            return
-        try:
-            # Twice the drift, because one clock may be fast and the other slow.
-            self._line = line = line_of(self._before[0], after[0], 2 * MOST_DRIFT_PPM)
-        except ValueError as error:
-            self.unknown = f"no single difference of the clocks agrees with the exchanges before and after it ({error})"
-            return
-        client, server = (self.setting.laboratory.agents[name].host for name in self.setting.between)
-        looks = [
-            ClockLook(realtime_ns=realtime_ns, client_ns=at.at_ns, low_ns=at.low_ns, high_ns=at.high_ns)
-            for at, (_, realtime_ns) in ((line.first, self._before), (line.last, after))
-        ]
-        self.clocks = TwoClocks(
-            client=client or "",
-            server=server or "",
-            before=looks[0],
-            after=looks[1],
-            low_ppm=line.low_ppm,
-            high_ppm=line.high_ppm,
-        )
-
-    def _look(self, when: str) -> tuple[Exchange, int] | None:
-        if not self.is_needed:
-            return None
-        try:
-            return read_link(_ends(self.setting), f"{self.key}-{when}")
-        except CapabilityError as error:
-            self.unknown = f"{error} ({when} the trial)"
-            return None
 
     def summarise(self, kind: WorkloadKind, params: Params, client: Result, server: Result) -> Measured:
         """The measurements. What needs one clock is by the line between both looks, with its uncertainty; or it is left
         out, with a note that says why."""
-        if self.setting.has_one_clock:
+        if self.are_one:
             return kind.summarise(params, client, server)
-        if self.clocks is None or self._line is None:
+        if self.clocks is None or self.line is None:
             return _without(kind.summarise(params, client, server), self.unknown)
         try:
-            delays = corrected(params, client, server, self._line, self.clocks.half_width_ns)
+            delays = corrected(params, client, server, self.line, self.clocks.half_width_ns)
         except CapabilityError as error:
             return _without(kind.summarise(params, client, server), str(error))
         return summarise_with(kind, params, client, server, delays, self.clocks)
-
-
-def _ends(setting: Setting) -> Hosts:
-    """Between whom the clocks are looked at: those at the ends of the cable where one joins the two machines, since
-    nothing that is emulated is between them; else client and server."""
-    hosts, agents = setting.hosts, setting.laboratory.agents
-    for crossing in (view.crossing for view in setting.views):
-        near, far = agents.get(crossing.near), agents.get(crossing.far)
-        if near is None or far is None or (near.host, far.host) != (hosts.client.host, hosts.server.host):
-            continue
-        for family in (hosts.own, 4, 6):
-            source, destination = (crossing.link.end_of(end).address(family) for end in (crossing.near, crossing.far))
-            if source is not None and destination is not None:
-                leg = Leg(
-                    family=family, near=crossing.near, far=crossing.far, source=source.ip, destination=destination.ip
-                )
-                return replace(hosts, client=near, server=far, own=family, legs={family: (leg,)})
-    return hosts
 
 
 def _without(measured: Measured, why: str | None) -> Measured:

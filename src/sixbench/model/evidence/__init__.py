@@ -6,8 +6,8 @@ has none of it. The JSON lacks what is None. Keys of later versions are ignored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Annotated, Any
 
@@ -33,7 +33,7 @@ from .packets import NodeCounters, Segment
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Evidence(Kept):
-    """All evidence of a trial.
+    """All evidence of a trial. Each witness (`run.witnesses`) gives a part of it.
 
     Attributes:
         segments: the links of the way, from client to server.
@@ -89,6 +89,18 @@ class Evidence(Kept):
 
 NO_EVIDENCE = Evidence()
 """That of a trial which was not measured."""
+
+
+def joined(parts: Iterable[Evidence]) -> Evidence:
+    """All parts as one. Where several have the same part, theirs are by name, and are put together."""
+    together: dict[str, Any] = {}
+    for part in parts:
+        for item in fields(part):
+            value = getattr(part, item.name)
+            if value is not None:
+                known = together.get(item.name)
+                together[item.name] = {**known, **value} if isinstance(known, dict) else value
+    return Evidence(**together)
 
 
 def _with_segments(data: Any) -> Any:

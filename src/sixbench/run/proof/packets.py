@@ -159,6 +159,11 @@ def judge(
     )
 
 
+def interface_changes(before: Counters, after: Counters) -> dict[str, dict[str, Changes]]:
+    """Increases of the counters of each node's interfaces, without those that did not change."""
+    return {node: _shown(_delta(before[node], after[node])).interfaces for node in after if node in before}
+
+
 def silent_notes(silent: Mapping[str, Sequence[str]]) -> list[str]:
     """The furthest links of packets of families over which nothing was answered, in words.
 

@@ -1,0 +1,80 @@
+"""The preparation of a trial: its parameters, its network and where it is observed."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ..mechanisms import legs_of
+from ..mechanisms.asking import asked_prefix, asks_resolver, with_questions
+from ..model.network import Network
+from ..model.parameter import Scalar
+from ..model.workload import Workload, WorkloadKind
+from ..model.workloads.dns64 import PREFIX
+from .events import forget_path_mtu
+from .frame_networks import told_networks
+from .frame_stamps import told_stamps
+from .laboratory import Laboratory
+from .processors import placement_of
+from .proof.packets import viewpoints
+from .record import Trial
+from .setting import Setting
+
+
+def prepare(trial: Trial, laboratory: Laboratory, network: Network, *, keeps_packets: bool) -> Setting:
+    """The place of a trial. Nobody is asked.
+
+    Args:
+        network: the path's own.
+        keeps_packets: whether the packets of every link are kept.
+    """
+    experiment, combination, planned = trial.experiment, trial.combination, trial.planned
+    path, kind = trial.path, trial.kind
+    placement = placement_of(experiment, combination.workload)
+    params = kind.placed(_with_seed(kind, combination.workload.params, experiment.seed + planned.block), placement)
+    if kind.asks_resolver:
+        params = {PREFIX.column: str(asked_prefix(path)), **params}
+    if asks_resolver(Workload(kind=kind.name, params=params)):
+        network = with_questions(path, network)
+    params |= told_networks(kind, params, network)
+    params |= told_stamps(kind, network)
+    others = {
+        family: legs_of(network.topology, experiment.between, family)
+        for family in kind.families(params)
+        if family != network.family
+    }
+    return Setting(
+        laboratory=laboratory,
+        network=network,
+        kind=kind,
+        params=params,
+        key=planned.key,
+        token=secrets.token_hex(16),
+        between=experiment.between,
+        views=viewpoints(network, others.values()),
+        is_bpf=path.engine == "ebpf",
+        keeps_packets=keeps_packets,
+        seed=f"{experiment.seed}/{planned.block}/{planned.combination}",
+        events=combination.events,
+        placement=placement,
+        traces=experiment.traces,
+        others=others,
+        prefers_ipv4=params.get("prefer", path.options.get("prefer")) == "ipv4",
+    )
+
+
+def make_ready(setting: Setting) -> Setting:
+    """Puts the nodes on processors, which do not sleep from then on, and makes them forget the path MTUs that they
+    learned. Raises `AgentError`."""
+    laboratory = setting.laboratory
+    placed = laboratory.pin_nodes(setting.placement, list(setting.watched))
+    laboratory.processors.renew()
+    forget_path_mtu(laboratory, dict.fromkeys([*setting.between, *setting.network.device_nodes]))
+    return replace(setting, placed=placed, is_alone=laboratory.processors.is_off(placed))
+
+
+def _with_seed(kind: WorkloadKind, params: Mapping[str, Scalar], seed: int) -> dict[str, Scalar]:
+    """The parameters with the seed of random traffic, unless that is given. All paths of a block get the same
+    traffic."""
+    return {"seed": seed % 2**63} | dict(params) if kind.is_drawn(params) else dict(params)

@@ -1,0 +1,107 @@
+"""A trial that is to be judged, and the testimony of each of its witnesses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeVar
+
+from ...model.evidence import NO_EVIDENCE, Evidence
+from ...model.evidence.links import LinkEvent
+from ...model.experiment import LinkChange
+from ...model.network import Network
+from ...model.observation import TranslatorState
+from ...model.parameter import Scalar
+from ...model.path import Path
+from ...model.reason import Excuse, Reason
+from ...model.workload import Result, Traffic, Transport, WorkloadKind
+from .packets import Viewpoint
+
+Observation = TypeVar("Observation")
+
+
+class Observations:
+    """What the witnesses of a trial saw and share, by its type."""
+
+    def __init__(self, observations: Iterable[object | None] = ()) -> None:
+        self._by_type = {type(item): item for item in observations if item is not None}
+
+    def of(self, form: type[Observation]) -> Observation:
+        """The observation of that type; an empty one where nobody made any."""
+        known = self._by_type.get(form)
+        return known if isinstance(known, form) else form()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A trial that was performed, without anybody who could be asked.
+
+    Attributes:
+        params: of the workload, with those that witnesses added.
+        network: with the path installed.
+        views: where it was observed, from client to server.
+        between: client and server.
+        nodes: the nodes by the numbers of their namespaces.
+        margin: the share within which differences count as none.
+        client, server: the agents' results.
+        traffic: the traffic that must have crossed the links.
+        transports: those of all its flows.
+        due, happened: the changes of links.
+        forgotten: the last counters of translators that were taken away meanwhile.
+        observations: those that witnesses share.
+        unreached: the links that no packet of the trial reaches, as theory has it.
+    """
+
+    kind: WorkloadKind
+    params: dict[str, Scalar]
+    path: Path
+    network: Network
+    views: Sequence[Viewpoint]
+    between: tuple[str, str]
+    nodes: Mapping[int, str]
+    margin: float
+    client: Result
+    server: Result
+    traffic: Traffic
+    transports: frozenset[Transport]
+    due: tuple[LinkChange, ...] = ()
+    happened: tuple[LinkEvent, ...] = ()
+    forgotten: tuple[TranslatorState, ...] = ()
+    observations: Observations = field(default_factory=Observations)
+    unreached: frozenset[str] = frozenset()
+
+    @property
+    def carried(self) -> Traffic:
+        """The traffic of the path's own family."""
+        return self.traffic.of(self.network.family)
+
+    def seen(self, form: type[Observation]) -> Observation:
+        """The observation of that type; an empty one where nobody made any."""
+        return self.observations.of(form)
+
+    def after(self, testimony: Testimony) -> Case:
+        """The same case for the witnesses after the one that said this."""
+        return replace(self, unreached=self.unreached | testimony.unreached)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Testimony:
+    """What a witness says of a trial.
+
+    Attributes:
+        evidence: its part of the record, and nothing else.
+        reasons: why the trial is invalid.
+        notes: remarks that do not make it invalid.
+        metrics: by column.
+        excuses: those that make remarks of other reasons.
+        unreached: links that no packet of the trial reaches, as theory has it.
+        limited_by: what was the limit of the traffic, unless that was the path; None: this witness does not know.
+    """
+
+    evidence: Evidence = NO_EVIDENCE
+    reasons: Iterable[Reason] = ()
+    notes: Iterable[str] = ()
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    excuses: Iterable[Excuse] = ()
+    unreached: frozenset[str] = frozenset()
+    limited_by: Literal["cpu"] | None = None

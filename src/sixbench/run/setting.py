@@ -1,0 +1,88 @@
+"""The place of a trial: its network and its workload, what is observed of it, and between whom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..agent import Agent
+from ..model.experiment import LinkChange
+from ..model.leg import Legs
+from ..model.network import Network
+from ..model.parameter import Scalar
+from ..model.placement import Placement
+from ..model.topology import Family
+from ..model.trace import Trace
+from ..model.workload import WorkloadKind
+from .laboratory import Laboratory
+from .parts import Hosts
+from .processors import Placed
+from .proof.packets import Viewpoint
+from .under_way import first_silence_ns
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """The place of a trial.
+
+    Attributes:
+        params: of the workload, by column.
+        key: of the trial.
+        token: by which its datagrams name it.
+        views: where it is observed, from client to server.
+        is_bpf: whether programs of ours carry it.
+        keeps_packets: whether the packets of every link are kept.
+        seed: a text from which the random numbers of emulated links follow.
+        events: the changes in the middle of it; with them there is no prediction to hold it against.
+        traces: the datagrams of captures, by the name that parameters give.
+        placement: where its nodes are to run.
+        placed: the processors that its nodes run on.
+        is_alone: whether nothing else of the run is on these.
+        others: the legs of the family that is not the path's own, where the workload needs it too.
+        prefers_ipv4: whether the client's address selection puts IPv4 first.
+    """
+
+    laboratory: Laboratory
+    network: Network
+    kind: WorkloadKind
+    params: dict[str, Scalar]
+    key: str
+    token: str
+    between: tuple[str, str]
+    views: list[Viewpoint]
+    is_bpf: bool
+    keeps_packets: bool
+    seed: str
+    events: tuple[LinkChange, ...] = ()
+    traces: Mapping[str, Trace] = field(default_factory=dict)
+    placement: Placement = "free"
+    placed: Placed = field(default_factory=Placed)
+    is_alone: bool = False
+    others: Mapping[Family, Legs] = field(default_factory=dict)
+    prefers_ipv4: bool = False
+
+    @property
+    def watched(self) -> dict[str, Agent]:
+        """The nodes on the path that sixbench holds, from client to server."""
+        names = [self.between[0], *(view.crossing.far for view in self.views)]
+        return {name: self.laboratory.agents[name] for name in names if name in self.laboratory.agents}
+
+    @property
+    def hosts(self) -> Hosts:
+        """Both ends, with their addresses in the families that the trial needs."""
+        client, server = (self.laboratory.agents[name] for name in self.between)
+        own = self.network.family
+        return Hosts(
+            client=client,
+            server=server,
+            own=own,
+            legs={**self.others, own: self.network.legs},
+            first_silence_ns=first_silence_ns(self.network),
+            prefers_ipv4=self.prefers_ipv4,
+        )
+
+    @property
+    def has_one_clock(self) -> bool:
+        """True if client and server are on one machine."""
+        client, server = (self.laboratory.agents[name] for name in self.between)
+        return client.host == server.host

@@ -1,0 +1,69 @@
+"""Sessions of the nodes that track connections: how many, what the table refused, and what each takes."""
+
+from __future__ import annotations
+
+from ...agent import Agent
+from ...agent.requests import ConnectionTracking
+from ...model.evidence import Evidence
+from ...model.metric import METRICS, SESSION_MEMORY, TEARDOWN_RATE
+from ...model.observation import TrackingAnswer
+from ..asking import ask_all, wait_all
+from ..proof.case import Case, Testimony
+from ..proof.sessions import judge_sessions, session_evidence, session_memory_bytes, teardown_rate_per_s
+from ..setting import Setting
+from .witness import Waiting, Witness
+
+
+class SessionWitness(Witness):
+    """Has nodes forget all sessions before the trial, and counts those that they have after it."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self._before: dict[str, TrackingAnswer] = {}
+        self._after: dict[str, TrackingAnswer] = {}
+        self._torn_down: dict[str, TrackingAnswer] = {}
+
+    @classmethod
+    def sees(cls, setting: Setting) -> bool:
+        return bool(setting.network.tracking)
+
+    @property
+    def _nodes(self) -> dict[str, Agent]:
+        return {name: self.setting.laboratory.agents[name] for name in self.setting.network.tracking}
+
+    def look_before(self) -> Waiting:
+        asked = ask_all(self._nodes, ConnectionTracking(forget=True))
+
+        def answered() -> None:
+            self._before = wait_all(asked)
+
+        return answered
+
+    def look_after(self) -> Waiting:
+        asked = ask_all(self._nodes, ConnectionTracking())
+
+        def answered() -> None:
+            self._after = wait_all(asked)
+            if self.setting.kind.fills_tables:
+                self._torn_down = wait_all(ask_all(self._nodes, ConnectionTracking(forget=True)))
+
+        return answered
+
+    def judge(self, case: Case) -> Testimony:
+        sessions = session_evidence(self._before, self._after)
+        tracking = case.network.tracking
+        notes, refused = judge_sessions(tracking, sessions, self._before, is_meant=case.kind.fills_tables)
+        values = {
+            SESSION_MEMORY: session_memory_bytes(sessions),
+            TEARDOWN_RATE: teardown_rate_per_s(sessions, self._torn_down),
+        }
+        return Testimony(
+            evidence=Evidence(sessions=sessions or None),
+            reasons=refused,
+            notes=notes,
+            metrics={
+                METRICS[name].column: value
+                for name, value in values.items()
+                if value is not None and name in case.kind.metrics
+            },
+        )
