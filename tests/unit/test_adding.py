@@ -1,4 +1,4 @@
-"""`docs/adding.md`, followed in a copy of the tree: what it adds works, and changes one file besides."""
+"""`docs/adding.md`, followed in a copy of the tree: what it adds works, and changes one file of each layer besides."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ SHOWN = {
     "An engine": ["link add 6in4-1 type sit local 198.18.1.1 remote 198.18.1.2 ttl 64\n"],
     "A workload": ["name-lookup"],
     "A metric": ["name-lookup"],
+    "A kind of evidence": ['"neighbours": {}'],
     "A report format": ["udp-stream, goodput: tunnel is not compared"],
 }
 """Output of the commands, in part."""
@@ -55,11 +57,33 @@ def test_the_page_adds_one_of_each() -> None:
     assert SECTIONS.keys() == SHOWN.keys()
 
 
-@pytest.mark.parametrize("section", SECTIONS.values(), ids=SECTIONS)
-def test_at_most_one_file_is_changed_besides_the_new_one(section: Section) -> None:
+def layers(names: Iterable[str]) -> list[str]:
+    """The layers of files of the package: `model` of `src/sixbench/model/metric.py`."""
+    return sorted(Path(name).parts[2] for name in names)
+
+
+@pytest.mark.parametrize(("heading", "section"), SECTIONS.items(), ids=SECTIONS)
+def test_at_most_one_file_of_a_layer_is_changed_besides_the_new_one(heading: str, section: Section) -> None:
     changed = [name for name in section.changes if (ROOT / name).exists()]
-    assert len(changed) == 1
-    assert len(section.files) + len(section.changes) == 2
+    if heading == "A kind of evidence":
+        assert layers(changed) == layers(section.files) == ["model", "report", "run"]
+    else:
+        assert len(changed) == 1
+        assert len(section.files) + len(section.changes) == 2
+
+
+def test_a_new_thing_is_a_line_or_two_of_a_list(tree: Path) -> None:
+    """An import and an entry. A metric is its own entry."""
+    added = {
+        heading: [
+            sum(after.count("\n") - before.count("\n") for before, after in section.changes[name])
+            for name in section.changes
+            if (ROOT / name).exists()
+        ]
+        for heading, section in SECTIONS.items()
+        if section.files
+    }
+    assert [heading for heading, lines in added.items() if max(lines) > 2] == []
 
 
 @pytest.mark.parametrize("heading", SECTIONS)
@@ -98,3 +122,49 @@ print({COLUMNS[name].name for name in WORKLOADS["name-lookup"].summarise({}, cli
 
 def test_the_workload_makes_its_metric_of_what_agents_answer(tree: Path) -> None:
     assert "'rtt_spread'" in in_tree(tree, "-c", SUMMARISE, str(ROOT / "tests/unit/answers.json"))
+
+
+WITNESSED = """
+import sys
+from dataclasses import replace
+from concurrent.futures import Future
+from pathlib import Path
+from types import SimpleNamespace
+from sixbench.agent.answers import ExecAnswer
+from sixbench.analysis import analyse
+from sixbench.model.evidence import joined
+from sixbench.model.trial import TrialRecord
+from sixbench.report.sections import SECTIONS, ReportData
+from sixbench.run.witnesses import WITNESSES
+from sixbench.run.witnesses.neighbours import NeighbourWitness
+from sixbench.store import read_run
+
+class Node:
+    tables = ["[]", '[{"dst": "a"}, {"dst": "b"}]']
+    def ask(self, request):
+        assert request.argv[-2:] == ["neighbour", "show"]
+        future = Future()
+        future.set_result(ExecAnswer(exit=0, stdout=self.tables.pop(0), stderr=""))
+        return future
+    def wait(self, future, *_):
+        return future.result()
+
+assert NeighbourWitness in WITNESSES
+witness = NeighbourWitness(SimpleNamespace(watched={"r1": Node()}))
+witness.look_before()()
+witness.look_after()()
+testimony = witness.judge(None)
+print(*testimony.notes)
+run = read_run(Path(sys.argv[1]))
+records = [replace(trial, evidence=joined([trial.evidence, testimony.evidence])) for trial in run.trials]
+run = replace(run, trials=[TrialRecord.from_json(record.to_json()) for record in records])
+[section] = [section for section in SECTIONS if section.name == "neighbours"]
+[table] = section.filled(ReportData.of(run, analyse(run)))
+print(table.rows)
+"""
+
+
+def test_a_witness_asks_judges_is_recorded_added_up_and_shown(tree: Path) -> None:
+    note, rows = in_tree(tree, "-c", WITNESSED, "runs/fragments").splitlines()
+    assert note == "r1 learned of neighbours"
+    assert "'r1', '2']" in rows

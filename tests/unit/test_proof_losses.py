@@ -8,16 +8,18 @@ from typing import Any
 
 import observed
 import pytest
+import synthetic
 from hypothesis import given
 from hypothesis import strategies as st
 from observed import by_node
 
+from sixbench.model.evidence import Evidence
 from sixbench.model.evidence.losses import Losses, LostPlace
 from sixbench.model.topology import Topology
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.frame_networks import with_networks
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.report.losses import LossSum, LostAt
+from sixbench.report.evidence.losses import LossSum, LostAt
 from sixbench.run.proof.drops import Drops, read_counters
 from sixbench.run.proof.losses import LossEvidence, joined, loss_evidence, without
 
@@ -182,6 +184,7 @@ def test_ranges_are_sets(all_numbers: set[int], taken: set[int]) -> None:
 
 def test_a_report_adds_up_the_trials_of_a_path() -> None:
     place = LostPlace(where="by r1, going to exit", what="the queue was full", datagrams=5, other_packets=0)
+    [record, *_] = synthetic.small(blocks=1).trials
     added = LossSum()
     for one in (
         Losses(located=(place,), unlocated=2, refused={"EAGAIN": 1}),
@@ -191,14 +194,13 @@ def test_a_report_adds_up_the_trials_of_a_path() -> None:
         Losses(),
         Losses(located=(replace(place, datagrams=0, other_packets=-3),)),
     ):
-        added.add(one)
-    told = added.told()
-    assert told.places[0] == LostAt(where="by r1, going to exit", what="the queue was full", datagrams=10, trials=3)
-    assert [place.where for place in told.places[1:]] == [
+        added.add(replace(record, evidence=Evidence(losses=one)))
+    assert added.places[0] == LostAt(where="by r1, going to exit", what="the queue was full", datagrams=10, trials=3)
+    assert [place.where for place in added.places[1:]] == [
         "at an unknown place",
         "at the sender's socket, before they were sent",
     ]
-    assert told.not_told == ["no CAP_BPF"]
+    assert added.not_told == ["no CAP_BPF"]
 
 
 def test_frames_to_networks_behind_a_host_that_its_ring_has_had_are_no_losses() -> None:

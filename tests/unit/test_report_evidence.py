@@ -16,9 +16,10 @@ from sixbench.model.path import Path as NetworkPath
 from sixbench.model.reason import Reason, ReasonKind
 from sixbench.model.trial import TrialRecord
 from sixbench.report import evidence
+from sixbench.report.evidence.packets import PacketSum
+from sixbench.report.evidence.tunnels import TunnelEnd, TunnelSum, tunnels_table
 from sixbench.report.path_descriptions import path_descriptions
-from sixbench.report.path_tables import paths_table, tunnels_table
-from sixbench.report.tunnel_counts import TunnelEnd, TunnelSum
+from sixbench.report.path_tables import paths_table
 from sixbench.report.validity import trials as count_trials
 from sixbench.report.ways import way_of
 from sixbench.store import Run
@@ -26,8 +27,12 @@ from sixbench.store import Run
 pytestmark = pytest.mark.computes
 
 
-def found_in(run: Run) -> dict[str, evidence.PathEvidence]:
+def found_in(run: Run) -> dict[str, evidence.PathSums]:
     return {item.path: item for item in evidence.by_path(run)}
+
+
+def packets_in(run: Run) -> dict[str, PacketSum]:
+    return {path: sums.of(PacketSum) for path, sums in found_in(run).items()}
 
 
 def of_all_trials(data: dict[str, Any]) -> Run:
@@ -37,8 +42,9 @@ def of_all_trials(data: dict[str, Any]) -> Run:
 
 
 def test_evidence_adds_up_over_trials_link_by_link() -> None:
-    tunnel = found_in(synthetic.transition(blocks=2).in_memory())["router-to-router"]
-    assert (tunnel.trials, tunnel.are_valid) == (10, True)
+    path = found_in(synthetic.transition(blocks=2).in_memory())["router-to-router"]
+    assert (path.trials, path.are_valid) == (10, True)
+    tunnel = path.of(PacketSum)
     assert tunnel.families == {"ipv6": 640}
     assert [(link.link, link.claimed, link.seen) for link in tunnel.links] == [
         ("h1-r1", ["ipv6"], {"ipv6": 640}),
@@ -52,7 +58,7 @@ def test_evidence_adds_up_over_trials_link_by_link() -> None:
 
 
 def test_packets_are_shown_once_for_links_on_which_they_are_alike() -> None:
-    found = found_in(synthetic.transition(blocks=1).in_memory())
+    found = packets_in(synthetic.transition(blocks=1).in_memory())
     assert [(one.links, one.stack.text, one.stack.payload_bytes) for one in found["router-to-router"].packets] == [
         (("h1-r1", "r2-h2"), "Ethernet / IPv6 / TCP", 1408),
         (("r1-r2",), "Ethernet / IPv4 / IPv6 / TCP", 1408),
@@ -71,7 +77,7 @@ def test_a_larger_packet_that_the_path_does_not_claim_is_not_its_packet() -> Non
         return replace(kept, segments=(first, replace(middle, packets=(stray, *middle.packets)), *rest))
 
     run = replace(run, trials=[replace(trial, evidence=with_stray(trial.evidence)) for trial in run.trials])
-    packets = found_in(run)["router-to-router"].packets
+    packets = packets_in(run)["router-to-router"].packets
     assert [one.stack.total_bytes for one in packets] == [1494, 1514]
 
 
@@ -86,7 +92,7 @@ def test_payload_of_a_fragment_is_what_is_in_it() -> None:
         {"link": "h1-r1", "claimed": "ipv4", "packets": [{"wire_bytes": 1514, "layers": layers}]},
         {"link": "r1-r2", "claimed": "ipv4", "packets": [{"wire_bytes": 1510, "layers": later}]},
     ]
-    first, rest = found_in(of_all_trials({"segments": segments}))["ipv4"].packets
+    first, rest = packets_in(of_all_trials({"segments": segments}))["ipv4"].packets
     assert (first.stack.text, first.stack.payload_bytes) == ("Ethernet / IPv4 / UDP", 1472)
     assert (rest.stack.text, rest.stack.payload_bytes) == ("Ethernet / IPv4", 1476)
 
@@ -96,7 +102,7 @@ def test_an_atomic_fragment_is_called_so() -> None:
     layers = [{"kind": "ipv6", "bytes": 48, "fragment": fragment}, {"kind": "udp", "bytes": 8, "fragment": None}]
     packet = {"wire_bytes": 100, "layers": layers}
     run = of_all_trials({"segments": [{"link": "h1-r1", "claimed": "ipv6", "packets": [packet]}]})
-    assert found_in(run)["ipv6"].packets[0].stack.text == "IPv6 (atomic fragment) / UDP"
+    assert packets_in(run)["ipv6"].packets[0].stack.text == "IPv6 (atomic fragment) / UDP"
 
 
 def test_runs_of_earlier_versions_can_be_read() -> None:
@@ -104,11 +110,12 @@ def test_runs_of_earlier_versions_can_be_read() -> None:
     link = run.manifest.experiment.topologies[0].links[1]
     paths = {path.name: path for path in run.manifest.experiment.paths}
     trials = [replace(trial, evidence=old_evidence(paths[trial.path], link)) for trial in run.trials]
-    found = found_in(replace(run, trials=trials).in_memory())["ipv6"]
+    path = found_in(replace(run, trials=trials).in_memory())["ipv6"]
+    found = path.of(PacketSum)
     assert found.middle is found.links[0]
     assert (found.middle.link, found.middle.claimed, found.middle.seen) == ("r1-r2", ["ipv6"], {"ipv6": 192})
     assert [(one.links, one.stack.text) for one in found.packets] == [(("r1-r2",), "Ethernet / IPv6 / TCP")]
-    assert found.tunnels == []
+    assert path.of(TunnelSum).ends == []
 
 
 NOTHING = {"packets": 0, "bytes": 0}
@@ -133,9 +140,10 @@ def test_evidence_may_lack_anything_and_say_anything_that_its_form_has(odd: dict
     run = of_all_trials(odd)
     found = found_in(run)
     assert list(found) == ["ipv4", "ipv4-again", "ipv6"]
-    assert not any(item.families for item in found.values())
-    assert all(link.max_ip_bytes is None and not link.seen for item in found.values() for link in item.links)
-    assert all(end.carried_packets == 0 for item in found.values() for end in item.tunnels)
+    assert not any(item.of(PacketSum).families for item in found.values())
+    links = [link for item in found.values() for link in item.of(PacketSum).links]
+    assert all(link.max_ip_bytes is None and not link.seen for link in links)
+    assert all(end.carried_packets == 0 for item in found.values() for end in item.of(TunnelSum).ends)
     path_descriptions(run)
 
 
@@ -180,11 +188,12 @@ def test_ends_of_tunnels_add_up_over_trials() -> None:
             "drops": {reason: {"packets": count, "bytes": 0} for reason, count in drops.items()},
         }
 
-    told = [{"r1": {"t": trial({"ttl": 1}, 5)}}, {}, {"r1": {"t": trial({"ttl": 2, "ecn": 9}, 0)}}]
+    counted = [{"r1": {"t": trial({"ttl": 1}, 5)}}, {}, {"r1": {"t": trial({"ttl": 2, "ecn": 9}, 0)}}]
+    [record, *_] = synthetic.small(blocks=1).trials
     added = TunnelSum()
-    for one in told:
-        added.add(evidence_from_json({"tunnels": one}).tunnels or {})
-    [end] = added.ends()
+    for tunnels in counted:
+        added.add(replace(record, evidence=evidence_from_json({"tunnels": tunnels})))
+    [end] = added.ends
     assert (end.node, end.device, end.trials) == ("r1", "t", 2)
     assert end.encapsulated == Count(packets=200, bytes=2000)
     assert end.slow == {"outer-fragment": Count(packets=5, bytes=50)}
@@ -195,14 +204,15 @@ def test_ends_of_tunnels_add_up_over_trials() -> None:
 def test_an_engine_without_a_slow_path_has_none_rather_than_an_empty_one() -> None:
     nothing = Count(packets=0, bytes=0)
     added = TunnelSum()
-    added.add({"r1": {"t": TunnelCounters(encapsulated=nothing, decapsulated=nothing)}})
-    [end] = added.ends()
+    kept = Evidence(tunnels={"r1": {"t": TunnelCounters(encapsulated=nothing, decapsulated=nothing)}})
+    added.add(replace(synthetic.small(blocks=1).trials[0], evidence=kept))
+    [end] = added.ends
     assert end.slow_packets is None
     assert TunnelEnd(node="r1", device="t", slow_encapsulated=nothing).slow_packets == 0
 
 
 def test_a_user_sees_whether_the_slow_path_carried_anything_and_why_packets_were_dropped() -> None:
-    table = tunnels_table(path_descriptions(synthetic.transition(blocks=1).in_memory()))
+    table = tunnels_table(evidence.by_path(synthetic.transition(blocks=1).in_memory()))
     assert table is not None
     headings = [column.name for column in table.columns]
     ends = {(row[0], row[2]): dict(zip(headings, row, strict=True)) for row in table.rows}

@@ -15,7 +15,7 @@ from sixbench.analysis import analyse
 from sixbench.model.finding import Analysis
 from sixbench.model.parameter import Scalar
 from sixbench.report import FORMATS, html, marks
-from sixbench.report.evidence import by_path
+from sixbench.report.evidence import PacketSum, by_path
 from sixbench.store import Run
 
 pytestmark = pytest.mark.computes
@@ -289,7 +289,8 @@ def test_long_lists_of_a_page_are_cut_and_counted(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(html, "MOST_ROWS", (2,))
     run = synthetic.transition(blocks=2).in_memory()
     analysis = analyse(run)
-    links = [link for path in by_path(run) for link in path.links if len(path.links) > 1]
+    by_links = [path.of(PacketSum).links for path in by_path(run)]
+    links = [link for links in by_links for link in links if len(links) > 1]
     page = html.render(run, analysis)
     assert f"{len(links) - 2} links of paths" in page
     table = page.split("Every link of every path")[1].split("</table>")[0]

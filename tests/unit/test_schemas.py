@@ -16,7 +16,9 @@ import pytest
 from sixbench.analysis import analyse
 from sixbench.model.trial import TrialRecord
 from sixbench.report import FORMATS
-from sixbench.report.evidence import by_path
+from sixbench.report.evidence import PacketSum, by_path
+from sixbench.report.evidence.losses import LossSum
+from sixbench.report.evidence.tunnels import TunnelSum
 from sixbench.store import Run, details, read_run, verify_run
 
 pytestmark = pytest.mark.computes
@@ -65,14 +67,15 @@ def test_it_is_reported(run: Run, name: str, tmp_path: Path) -> None:
 
 
 def test_what_the_report_says_of_fragments_losses_and_a_tunnel() -> None:
-    native, tunnel = by_path(read_run(FRAGMENTS))
+    paths = by_path(read_run(FRAGMENTS))
+    native, tunnel = (path.of(PacketSum) for path in paths)
     assert [link.link for link in native.links] == ["access", "core", "exit"]
     assert (native.middle, tunnel.middle) == (native.links[1], tunnel.links[1])
     assert [link.claimed for link in tunnel.links] == [["ipv6"], ["ipv6 in ipv4"], ["ipv6"]]
     assert tunnel.links[1].seen == {"ipv6 in ipv4": 30}
     assert tunnel.links[1].outer == {"198.18.1.1 > 198.18.1.2": 30}
-    assert [(end.node, end.carried_packets) for end in tunnel.tunnels] == [("r1", 42), ("r2", 30)]
-    lost = [(place.where, place.datagrams, place.other_packets) for place in tunnel.losses.places]
+    assert [(end.node, end.carried_packets) for end in paths[1].of(TunnelSum).ends] == [("r1", 42), ("r2", 30)]
+    lost = [(place.where, place.datagrams, place.other_packets) for place in paths[1].of(LossSum).places]
     assert lost == [("on core, coming from r1", 7, 5), ("at an unknown place", 4, 0)]
 
 

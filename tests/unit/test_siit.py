@@ -15,7 +15,7 @@ from sixbench.model.network import Network
 from sixbench.model.observation import TranslatorState
 from sixbench.model.routing import all_routes
 from sixbench.model.workload import Traffic
-from sixbench.report.tunnel_counts import TranslatorSum
+from sixbench.report.evidence.translators import TranslatorTotal
 from sixbench.run.proof.translators import check_translators, translation_notes, translator_evidence
 from sixbench.theory.expected import expected, path_mtu
 from sixbench.theory.fragmentation import predict
@@ -223,7 +223,7 @@ def test_fragments_that_still_wait_at_the_end_are_told(network: Make) -> None:
     evidence = translator_evidence(made, {}, {"r1": {"siit-1": late}})
     [note] = translation_notes(evidence)
     assert note == "3 fragments still waited in siit-1 of r1 at the end for the first one of their packet"
-    total = TranslatorSum(node="r1", device="siit-1").with_trial(evidence["r1"]["siit-1"])
+    total = TranslatorTotal(node="r1", device="siit-1").with_trial(evidence["r1"]["siit-1"])
     assert total.waiting is not None
     assert total.waiting.packets == 3
 

@@ -16,7 +16,7 @@ from ..model.finding import Analysis, Finding
 from ..model.workloads import WORKLOADS
 from ..store import Run
 from . import answers, marks, matrices, path_tables, rows, run_description, tables, validity, words
-from .evidence import LinkEvidence, PathEvidence
+from .evidence import LinkEvidence, PacketSum, PathSums
 from .figures import Drawing, drawings, for_page
 from .figures.style import path_styles
 from .finding_columns import (
@@ -96,7 +96,10 @@ def _page(data: ReportData, shown: list[_Shown], left_out: list[str], most: int)
     notes = [*run.problems, *experiment.notes, *run.manifest.notes]
     tables_of_values = matrices.matrices(analysis, statistics.confidence)
     every_link = [
-        (item.evidence, link) for item in data.paths for link in item.evidence.links if len(item.evidence.links) > 1
+        (item.evidence, link)
+        for item in data.paths
+        if len(item.evidence.of(PacketSum).links) > 1
+        for link in item.evidence.of(PacketSum).links
     ]
     filled = {section.name: section.filled(data) for section in SECTIONS}
     lists = {
@@ -303,9 +306,10 @@ def _filters(findings: list[Finding]) -> dict[str, list[str]]:
     }
 
 
-def _evidence(item: PathEvidence) -> Filled:
+def _evidence(item: PathSums) -> Filled:
     """The link that tells most of a path."""
-    link = item.middle
+    packets = item.of(PacketSum)
+    link = packets.middle
     seen = link.seen if link else {}
     return {
         "path": item.path,
@@ -313,13 +317,13 @@ def _evidence(item: PathEvidence) -> Filled:
         "trials": item.trials if item.are_valid else f"{item.trials} (none valid)",
         "link": link.link if link else words.MISSING,
         "claimed": _claimed(link),
-        "seen": _packets(seen or item.families),
+        "seen": _packets(seen or packets.families),
         "max_ip_bytes": _largest(link),
         "stacks": list(link.stacks)[:5] if link else [],
     }
 
 
-def _every_link(item: PathEvidence, link: LinkEvidence) -> Filled:
+def _every_link(item: PathSums, link: LinkEvidence) -> Filled:
     return {
         "path": item.path,
         "link": link.link,

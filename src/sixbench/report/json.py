@@ -57,7 +57,6 @@ from ..model.finding import FINDINGS_SCHEMA, Analysis
 from ..model.json_object import JsonObject
 from ..store import Run
 from . import calibrated, rfc, validity, words
-from .evidence import PathEvidence
 from .path_descriptions import PathDescription, path_descriptions
 
 
@@ -91,7 +90,7 @@ def document(run: Run, analysis: Analysis) -> JsonObject:
         "published": [_plain(asdict(item)) for item in analysis.published],
         "paper_tables": [_plain_table(asdict(table)) for table in analysis.tables],
         "paths": [_path(described, experiment.baseline) for described in paths],
-        "evidence": [_evidence(described.evidence) for described in paths],
+        "evidence": [described.evidence.to_json() for described in paths],
         "trials": _trials(validity.trials(run)),
         "remarks": [*analysis.remarks, *analysis.notes],
         "rfc": rfc.document(run),
@@ -164,14 +163,6 @@ def _path(described: PathDescription, baseline: str) -> JsonObject:
         "tunnels": [asdict(tunnel) for tunnel in described.tunnels],
         "install_ns": described.install_ns,
     }
-
-
-def _evidence(evidence: PathEvidence) -> JsonObject:
-    data = asdict(evidence)
-    del data["mechanism"], data["engines"]
-    data["middle"] = None if evidence.middle is None else evidence.middle.link
-    data["packets"] = [{"links": packet["links"], **packet["stack"]} for packet in data["packets"]]
-    return data
 
 
 def _plain_table(data: JsonObject) -> JsonObject:

@@ -9,7 +9,7 @@ from ..model.path import Path
 from ..model.topology import Topology
 from ..store import Manifest, Run
 from . import evidence
-from .evidence import PathEvidence
+from .evidence import PathSums
 from .ways import Way, way_of
 
 
@@ -40,7 +40,7 @@ class PathDescription:
     way: Way | None
     tunnels: list[TunnelDescription]
     install_ns: list[int]
-    evidence: PathEvidence
+    evidence: PathSums
 
     @property
     def mtu_bytes(self) -> list[int]:

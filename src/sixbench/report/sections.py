@@ -25,9 +25,9 @@ from . import (
     validity,
     words,
 )
+from .evidence import EVIDENCE_SECTIONS, EvidenceSection
 from .path_descriptions import PathDescription, path_descriptions
 from .tables import Table, left
-from .tunnel_counts import total
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,8 +93,17 @@ def _environment(data: ReportData) -> Table:
     return Table(title="Environment", columns=columns, rows=names)
 
 
-def _expected_drops(data: ReportData) -> str:
-    return path_tables.expected_drops(total(end.drops for path in data.paths for end in path.evidence.tunnels))
+def _of_evidence(section: EvidenceSection) -> Section:
+    """The section on one kind of evidence."""
+    return Section(
+        name=section.name,
+        part="evidence",
+        tables=lambda data: [section.table([described.evidence for described in data.paths])],
+        entries=section.entries,
+        trials="all valid trials",
+        about=section.about,
+        remark=lambda data: section.remark([described.evidence for described in data.paths]),
+    )
 
 
 PARTS = {
@@ -214,56 +223,7 @@ SECTIONS: tuple[Section, ...] = (
     Section(name="noise", part="validity"),
     Section(name="verdicts", part="validity"),
     Section(name="headers", part="evidence"),
-    Section(
-        name="tunnels",
-        part="evidence",
-        tables=lambda data: [path_tables.tunnels_table(data.paths)],
-        entries="ends of tunnels",
-        trials="all valid trials",
-        about="The ends of the tunnels counted these packets over the valid trials of each path: by the fast path, by "
-        "the slow path, and dropped, with the reason. A dash stands for engines without a slow path.",
-        remark=_expected_drops,
-    ),
-    Section(
-        name="translators",
-        part="evidence",
-        tables=lambda data: [path_tables.translators_table(data.paths)],
-        entries="translators",
-        trials="all valid trials",
-        about="The translators counted these incoming packets over the valid trials of each path. The slow path runs "
-        "in user space. The clause is the rule of RFC 7915 that applied. For a packet that cannot be translated, "
-        "the source gets an error (answered), or the packet is dropped.",
-    ),
-    Section(
-        name="sessions",
-        part="evidence",
-        tables=lambda data: [path_tables.sessions_table(data.paths)],
-        entries="nodes that keep state",
-        trials="all valid trials",
-        about="Nodes that translate addresses and ports track connections, and a relay keeps its own sessions. The "
-        "columns give the highest number at the start and at the end of any valid trial, the number that a node "
-        "may have, and the sessions that it refused or gave up. The kernel or the relay counted them.",
-    ),
-    Section(
-        name="programs-under-test",
-        part="evidence",
-        tables=lambda data: [path_tables.programs_under_test_table(data.paths)],
-        entries="programs under test",
-        trials="all valid trials",
-        about="CPU time is that of all processes of a program in a trial (the median over trials). Cores is the "
-        "highest number of cores that it kept busy, averaged over a trial with its set-up. Memory is the largest "
-        "resident size of its processes. The kernel's work on its packets is not included.",
-    ),
-    Section(
-        name="losses",
-        part="evidence",
-        tables=lambda data: [path_tables.losses_table(data.paths)],
-        entries="places of losses",
-        trials="all valid trials",
-        about="These packets were lost in the valid trials of each path. The kernel reports every packet that it "
-        "drops, with the reason. Datagrams of the trial are recognised by their sequence numbers. Unnamed "
-        "packets have the trial's protocol but no such number: TCP segments and later fragments.",
-    ),
+    *(_of_evidence(section) for section in EVIDENCE_SECTIONS),
     Section(
         name="emulation",
         part="evidence",

@@ -13,7 +13,7 @@ from matplotlib.patches import Polygon, Rectangle
 
 from ...store import Run
 from .. import words
-from ..evidence import OnLinks, PathEvidence, Stack, by_path
+from ..evidence import OnLinks, PacketSum, PathSums, Stack, by_path
 from . import style
 from .data import Context
 from .drawing import Drawing, Picture, paged
@@ -47,13 +47,13 @@ _OTHER = "#e8d9ea"
 class _Group:
     """The rows of one path."""
 
-    evidence: PathEvidence
+    evidence: PathSums
     rows: list[OnLinks]
 
 
 def drawings(context: Context, run: Run) -> list[Drawing]:
     """One figure if packets were captured, or several if there are many paths."""
-    groups = [_Group(evidence=item, rows=item.packets) for item in by_path(run) if item.packets]
+    groups = [_Group(evidence=item, rows=rows) for item in by_path(run) if (rows := item.of(PacketSum).packets)]
     pages: list[list[_Group]] = []
     for group in groups:
         if not pages or sum(len(item.rows) for item in (*pages[-1], group)) > MOST_ROWS:
@@ -212,7 +212,7 @@ def _name(axes: Axes, context: Context, group: _Group, right_in: float, top_in: 
     axes.add_patch(Rectangle((right_in - 0.05, low), 0.03, height, facecolor=colour, linewidth=0))
 
 
-def _carried_by(item: PathEvidence) -> str:
+def _carried_by(item: PathSums) -> str:
     return ", ".join([item.mechanism, *(engine for engine in item.engines if engine != "native")])
 
 

@@ -21,7 +21,7 @@ Observation = TypeVar("Observation")
 
 
 class Observations:
-    """What the witnesses of a trial saw and share, by its type."""
+    """The observations that the witnesses of a trial share, each of another type."""
 
     def __init__(self, observations: Iterable[object | None] = ()) -> None:
         self._by_type = {type(item): item for item in observations if item is not None}
@@ -86,7 +86,7 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True)
 class Testimony:
-    """What a witness says of a trial.
+    """The judgement of one witness on a trial.
 
     Attributes:
         evidence: its part of the record, and nothing else.

@@ -116,7 +116,7 @@ class Witnesses:
 
     @property
     def observations(self) -> Observations:
-        """What they share."""
+        """The observations that they share."""
         return Observations(witness.observation() for witness in self._all)
 
     def testimonies(self, case: Case) -> Iterator[Testimony]:

@@ -78,7 +78,7 @@ class Witness:
         return []
 
     def observation(self) -> object | None:
-        """What was seen, for other witnesses that need it (`Case.seen`); None: nobody else does."""
+        """All that was seen, for other witnesses that need it (`Case.seen`); None: nobody else does."""
         return None
 
     def judge(self, case: Case) -> Testimony:

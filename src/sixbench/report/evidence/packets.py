@@ -1,27 +1,18 @@
-"""Packets on the wire, path by path and link by link: the proof that trials took the path they claim.
-
-Evidence is what the run layer stored with each trial (`model.evidence`).
-"""
+"""Packets on the wire, link by link: the proof that trials took the path they claim."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
 
-from ..model.captured import IcmpHeader, IpHeader, KeptPacket, TransportHeader, vlan_id_of
-from ..model.evidence import NO_EVIDENCE
-from ..model.evidence.packets import Segment
-from ..model.headers import in_vlan, stack_name
-from ..model.procedure import TEST_LEVEL
-from ..model.trial import TrialRecord
-from ..store import Run
-from . import words
-from .losses import Losses, LossSum
-from .once import once_a_run
-from .program_sums import ProgramSum
-from .session_sums import SessionSum
-from .tunnel_counts import TranslatorSum, TunnelEnd, TunnelSum
+from ...model.captured import IcmpHeader, IpHeader, KeptPacket, TransportHeader, vlan_id_of
+from ...model.evidence.packets import Segment
+from ...model.headers import in_vlan, stack_name
+from ...model.json_object import JsonObject
+from ...model.trial import TrialRecord
+from .. import words
+from .evidence_sum import EvidenceSum
 
 _REMAINDERS = frozenset({"fragment-data", "unknown", "truncated", "malformed", "too-deep"})
 """Kinds of layers that are no header: what was not decoded."""
@@ -101,137 +92,53 @@ class OnLinks:
     stack: Stack
 
 
-@dataclass(frozen=True, kw_only=True)
-class PathEvidence:
-    """Packets of the trials of one path on the wire.
+class PacketSum(EvidenceSum):
+    """Packets of the trials of a path on the wire.
 
     Attributes:
-        trials: how many carry evidence.
-        are_valid: whether these are the valid trials; else no trial is, and they are all there are.
-        links: those of the way, from client to server.
-        middle: the one that tells most.
-        families: packets there by family as the records have it, such as `{"ipv4": 214}`; families with none are left
-            out.
+        families: packets on the link that tells most, by family as the records have it, such as `{"ipv4": 214}`;
+            families with none are left out.
         packets: the largest packet of one trial with each of the stacks of the way, from client to server.
-        tunnels: what the ends of the tunnels did.
-        translators: what the translators did.
-        sessions: those of nodes that track connections.
-        programs: what programs under test used.
-        losses: what was lost, where.
     """
 
-    path: str
-    mechanism: str
-    engines: list[str]
-    trials: int = 0
-    are_valid: bool = True
-    links: list[LinkEvidence] = field(default_factory=list)
-    middle: LinkEvidence | None = None
-    families: dict[str, int] = field(default_factory=dict)
-    packets: list[OnLinks] = field(default_factory=list)
-    tunnels: list[TunnelEnd] = field(default_factory=list)
-    translators: list[TranslatorSum] = field(default_factory=list)
-    sessions: list[SessionSum] = field(default_factory=list)
-    programs: list[ProgramSum] = field(default_factory=list)
-    losses: Losses = field(default_factory=Losses)
-
-
-def by_path(run: Run) -> list[PathEvidence]:
-    """One summary a path of the experiment, over its trials that are `ok` (over all of them where none is)."""
-    return _summed(run)[0]
-
-
-def placements(run: Run) -> list[tuple[str, Mapping[str, Sequence[int]]]]:
-    """The workload and the processors by node of each trial that is `ok` and tells them; those that are alike once."""
-    return _summed(run)[1]
-
-
-@once_a_run
-def _summed(run: Run) -> tuple[list[PathEvidence], list[tuple[str, Mapping[str, Sequence[int]]]]]:
-    """`by_path` and `placements`. Evidence is read from the disk again for them, so that is done once for both."""
-    placed: dict[tuple[str, str], tuple[str, Mapping[str, Sequence[int]]]] = {}
-    names = [path.name for path in run.manifest.experiment.paths]
-    with_valid = {trial.path for trial in run.trials if trial.status == "ok"}
-    sums = {
-        path.name: _Sum(path.name, path.mechanism, path.name in with_valid) for path in run.manifest.experiment.paths
-    }
-    for trial in run.trials:
-        own = sums.get(trial.path)
-        if own is not None and (trial.status == "ok" or not own.are_valid):
-            own.add(trial)
-        processors = trial.evidence.processors if trial.status == "ok" else None
-        if processors:
-            placed.setdefault((trial.workload, repr(processors)), (trial.workload, processors))
-    return [sums[name].told() for name in names], [*placed.values()]
-
-
-class _Sum:
-    """The evidence of a path's trials, added up one trial at a time: they are too many to be in memory at once."""
-
-    def __init__(self, path: str, mechanism: str, are_valid: bool) -> None:
-        self.path, self.mechanism, self.are_valid = path, mechanism, are_valid
-        self.engines: dict[str, None] = {}
-        self.trials = 0
-        self.links: dict[str, _LinkSum] = {}
-        self.middle: str | None = None
+    def __init__(self) -> None:
+        """Nothing was seen so far."""
         self.families: dict[str, int] = {}
         self.packets: list[OnLinks] = []
-        self.tunnels = TunnelSum()
-        self.translators: dict[tuple[str, str], TranslatorSum] = {}
-        self.sessions: dict[str, SessionSum] = {}
-        self.programs: dict[tuple[str, str], ProgramSum] = {}
-        self.losses = LossSum()
+        self._links: dict[str, _LinkSum] = {}
+        self._middle: str | None = None
 
     def add(self, trial: TrialRecord) -> None:
-        if trial.engine:
-            self.engines.setdefault(trial.engine)
         evidence = trial.evidence
-        if evidence == NO_EVIDENCE:
-            return
-        self.trials += 1
         segments = evidence.segments or ()
         on_links = [(segment, _stacks(segment.packets)) for segment in segments]
         for segment, stacks in on_links:
-            self.links.setdefault(segment.link, _LinkSum(segment)).add(segment, stacks)
-        if self.middle is None and segments:
+            self._links.setdefault(segment.link, _LinkSum(segment)).add(segment, stacks)
+        if self._middle is None and segments:
             index = evidence.middle or 0
-            self.middle = segments[index if index < len(segments) else 0].link
+            self._middle = segments[index if index < len(segments) else 0].link
         _add(self.families, evidence.families or {})
         packets = _packets(on_links)
         if _most_bytes(packets) > _most_bytes(self.packets):
             self.packets = packets
-        self.tunnels.add(evidence.tunnels or {})
-        for node, devices in (evidence.translators or {}).items():
-            for device, counted in devices.items():
-                known = self.translators.get((node, device)) or TranslatorSum(node=node, device=device)
-                self.translators[node, device] = known.with_trial(counted)
-        for node, tracked_sessions in (evidence.sessions or {}).items():
-            self.sessions[node] = (self.sessions.get(node) or SessionSum(node=node)).with_trial(tracked_sessions)
-        traffic = str(trial.levels.get(TEST_LEVEL, trial.workload))
-        for node, used in (evidence.programs or {}).items():
-            running = self.programs.get((node, traffic)) or ProgramSum(node=node, traffic=traffic)
-            self.programs[node, traffic] = running.with_trial(used, trial.elapsed_ns)
-        if evidence.losses is not None:
-            self.losses.add(evidence.losses)
 
-    def told(self) -> PathEvidence:
-        links = [link_sum.told(name) for name, link_sum in self.links.items()]
-        return PathEvidence(
-            path=self.path,
-            mechanism=self.mechanism,
-            engines=list(self.engines),
-            trials=self.trials,
-            are_valid=self.are_valid,
-            links=links,
-            middle=next((link for link in links if link.link == self.middle), None),
-            families=self.families,
-            packets=self.packets,
-            tunnels=self.tunnels.ends(),
-            translators=list(self.translators.values()),
-            sessions=list(self.sessions.values()),
-            programs=list(self.programs.values()),
-            losses=self.losses.told(),
-        )
+    @cached_property
+    def links(self) -> list[LinkEvidence]:
+        """The links of the way, from client to server. To be asked for once all trials were added."""
+        return [link.total(name) for name, link in self._links.items()]
+
+    @property
+    def middle(self) -> LinkEvidence | None:
+        """The link that tells most."""
+        return next((link for link in self.links if link.link == self._middle), None)
+
+    def to_json(self) -> JsonObject:
+        return {
+            "links": [asdict(link) for link in self.links],
+            "middle": None if self.middle is None else self.middle.link,
+            "families": self.families,
+            "packets": [{"links": packet.links, **asdict(packet.stack)} for packet in self.packets],
+        }
 
 
 class _LinkSum:
@@ -261,7 +168,7 @@ class _LinkSum:
         if segment.max_ip_bytes is not None:
             self.max_ip_bytes = max(segment.max_ip_bytes, self.max_ip_bytes or 0)
 
-    def told(self, name: str) -> LinkEvidence:
+    def total(self, name: str) -> LinkEvidence:
         return LinkEvidence(
             link=name,
             node=self.node,

@@ -1,0 +1,161 @@
+"""Ends of tunnels over the trials of a path: packets by the fast and the slow path, and what was dropped and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+
+from ...model.device import QUIET_DROPS
+from ...model.evidence.devices import Count, TunnelCounters
+from ...model.json_object import JsonObject
+from ...model.trial import TrialRecord
+from .. import words
+from ..tables import Table, left, right, table_of
+from .counts import NOTHING, added, reasons, risen, risen_by_reason, total, with_reasons
+from .evidence_sum import EvidenceSection, EvidenceSum, PathSums
+
+
+@dataclass(frozen=True, kw_only=True)
+class TunnelEnd:
+    """One end of a tunnel over the trials of a path.
+
+    Attributes:
+        trials: how many say something of it.
+        encapsulated, decapsulated: by the fast path.
+        slow_encapsulated, slow_decapsulated: by the slow path; None: the engine has none (`kernel`).
+        slow: why packets were given to the slow path.
+        drops: by reason.
+    """
+
+    node: str
+    device: str
+    trials: int = 0
+    encapsulated: Count = NOTHING
+    decapsulated: Count = NOTHING
+    slow_encapsulated: Count | None = None
+    slow_decapsulated: Count | None = None
+    slow: dict[str, Count] = field(default_factory=dict)
+    drops: dict[str, Count] = field(default_factory=dict)
+
+    @property
+    def slow_packets(self) -> int | None:
+        """Packets that the slow path carried; None where there is none."""
+        if self.slow_encapsulated is None and self.slow_decapsulated is None:
+            return None
+        return sum(count.packets for count in (self.slow_encapsulated, self.slow_decapsulated) if count is not None)
+
+    @property
+    def carried_packets(self) -> int:
+        """Packets that went into the tunnel or came out of it, by either path."""
+        return self.encapsulated.packets + self.decapsulated.packets + (self.slow_packets or 0)
+
+    @property
+    def dropped_packets(self) -> int:
+        """The packets dropped for any reason."""
+        return sum(count.packets for count in self.drops.values())
+
+
+class TunnelSum(EvidenceSum):
+    """The ends of tunnels, added up one trial at a time."""
+
+    def __init__(self) -> None:
+        """No end was counted so far."""
+        self._ends: dict[tuple[str, str], TunnelEnd] = {}
+
+    def add(self, trial: TrialRecord) -> None:
+        for node, devices in (trial.evidence.tunnels or {}).items():
+            for device, counted in devices.items():
+                known = self._ends.get((node, device)) or TunnelEnd(node=node, device=device)
+                self._ends[node, device] = _with(known, counted)
+
+    @property
+    def ends(self) -> list[TunnelEnd]:
+        """The ends in the order of the records."""
+        return list(self._ends.values())
+
+    def to_json(self) -> JsonObject:
+        return {"tunnels": [asdict(end) for end in self.ends]}
+
+
+def _with(end: TunnelEnd, counted: TunnelCounters) -> TunnelEnd:
+    return replace(
+        end,
+        trials=end.trials + 1,
+        encapsulated=end.encapsulated + risen(counted.encapsulated),
+        decapsulated=end.decapsulated + risen(counted.decapsulated),
+        slow_encapsulated=added(end.slow_encapsulated, counted.slow_encapsulated),
+        slow_decapsulated=added(end.slow_decapsulated, counted.slow_decapsulated),
+        slow=with_reasons(end.slow, risen_by_reason(counted.slow or {})),
+        drops=with_reasons(end.drops, risen_by_reason(counted.drops)),
+    )
+
+
+def tunnels_table(paths: Sequence[PathSums]) -> Table | None:
+    """A row for each end of a tunnel, over the trials of its path; None where no tunnel was counted."""
+    names = [
+        [
+            sums.path,
+            ", ".join(sums.engines),
+            f"{end.node} {end.device}",
+            str(end.trials),
+            words.whole(end.encapsulated.packets),
+            _slow(end.slow_encapsulated),
+            words.whole(end.decapsulated.packets),
+            _slow(end.slow_decapsulated),
+            slow_share([end]),
+            _dropped(end),
+            reasons(end.drops),
+            reasons(end.slow),
+        ]
+        for sums in paths
+        for end in sums.of(TunnelSum).ends
+    ]
+    columns = [
+        *left("path", "engine", "end"),
+        *right("trials", "encapsulated", "by slow path", "decapsulated", "by slow path", "slow share", "dropped"),
+        *left("dropped by reason", "to the slow path by reason"),
+    ]
+    return table_of("Packets at the ends of the tunnels", columns, names)
+
+
+def slow_share(ends: Sequence[TunnelEnd]) -> str:
+    """The share of packets that the slow path carried; empty where the engine has none."""
+    slow = [end.slow_packets for end in ends]
+    if any(packets is None for packets in slow):
+        return words.MISSING
+    return words.share(sum(packets or 0 for packets in slow), sum(end.carried_packets for end in ends))
+
+
+def expected_drops(names: Iterable[str]) -> str:
+    """A sentence on those of these reasons that are harmless. Empty where there are none."""
+    known = [reason for reason in names if reason in QUIET_DROPS]
+    if not known:
+        return ""
+    return (
+        f"Packets dropped by {words.listing(known)} are harmless: nodes send them by themselves into a tunnel that "
+        "does not carry them, such as multicast listener reports."
+    )
+
+
+def _dropped(end: TunnelEnd) -> str:
+    """Number of packets, and their share of the packets that came."""
+    dropped = end.dropped_packets
+    return f"{words.whole(dropped)} ({words.share(dropped, dropped + end.carried_packets)})" if dropped else "0"
+
+
+def _slow(count: Count | None) -> str:
+    return words.MISSING if count is None else words.whole(count.packets)
+
+
+def _remark(paths: Sequence[PathSums]) -> str:
+    return expected_drops(total(end.drops for sums in paths for end in sums.of(TunnelSum).ends))
+
+
+TunnelSum.section = EvidenceSection(
+    name="tunnels",
+    table=tunnels_table,
+    entries="ends of tunnels",
+    about="The ends of the tunnels counted these packets over the valid trials of each path: by the fast path, by "
+    "the slow path, and dropped, with the reason. A dash stands for engines without a slow path.",
+    remark=_remark,
+)

@@ -1,0 +1,153 @@
+"""Witnesses of a trial: the order in which they ask, answers that are missing, and their parts of the record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pytest
+
+from sixbench.model.errors import AgentError
+from sixbench.model.evidence import Evidence, joined
+from sixbench.model.evidence.devices import TrackedSessions
+from sixbench.model.workload import Traffic
+from sixbench.model.workloads import WORKLOADS
+from sixbench.run.proof import case as proof
+from sixbench.run.proof.case import Case, Observations
+from sixbench.run.setting import Setting
+from sixbench.run.witnesses import WITNESSES, Witnesses
+from sixbench.run.witnesses.clocks import ClockWitness
+from sixbench.run.witnesses.counters import CounterWitness
+from sixbench.run.witnesses.processors import ProcessorWitness
+from sixbench.run.witnesses.slowness import SlownessWitness
+from sixbench.run.witnesses.witness import Waiting, Witness
+
+pytestmark = pytest.mark.computes
+
+
+class Noting(Witness):
+    """Notes what it does, and fails where it is to."""
+
+    def __init__(self, name: str, notes: list[str], fails: tuple[str, ...] = ()) -> None:
+        super().__init__(cast(Setting, None))
+        self.name, self.notes, self.fails = name, notes, fails
+
+    def _ask(self, what: str) -> Waiting:
+        self.notes.append(f"{self.name} {what}")
+
+        def answered() -> None:
+            if what in self.fails:
+                raise AgentError("system", f"{self.name} {what}")
+            self.notes.append(f"{self.name} {what} answered")
+
+        return answered
+
+    def look_before(self) -> Waiting:
+        return self._ask("before")
+
+    def begin(self) -> Waiting:
+        return self._ask("begin")
+
+    def end(self) -> Waiting:
+        return self._ask("end")
+
+    def look_after(self) -> Waiting:
+        return self._ask("after")
+
+
+def test_all_ask_before_anybody_waits_and_in_the_reverse_order_after_the_traffic() -> None:
+    notes: list[str] = []
+    with Witnesses([Noting("a", notes), Noting("b", notes)]).observing():
+        notes.append("traffic")
+    before, after = notes[: notes.index("traffic")], notes[notes.index("traffic") + 1 :]
+    assert before[:4] == ["a before", "b before", "a before answered", "b before answered"]
+    assert [note for note in before[4:] if "answered" not in note] == ["a begin", "b begin"]
+    assert after[:4] == ["b end", "a end", "b end answered", "a end answered"]
+    assert [note for note in after[4:] if "answered" not in note] == ["b after", "a after"]
+
+
+def test_an_answer_that_is_missing_afterwards_keeps_nobody_from_asking() -> None:
+    notes: list[str] = []
+    witnesses = Witnesses([Noting("a", notes), Noting("b", notes, fails=("end", "after"))])
+    with witnesses.observing():
+        pass
+    assert [str(error) for error in witnesses.unanswered] == ["b end", "b after"]
+    assert {"a end answered", "a after answered"} <= set(notes)
+
+
+def test_after_a_trial_that_could_not_begin_all_are_ended_and_know_it() -> None:
+    notes: list[str] = []
+    both = [Noting("a", notes), Noting("b", notes, fails=("before",))]
+    with pytest.raises(AgentError, match="b before"), Witnesses(both).observing():
+        notes.append("traffic")
+    assert "traffic" not in notes
+    assert "a begin" not in notes
+    assert {"a end answered", "b end answered", "a after answered", "b after answered"} <= set(notes)
+    assert all(witness.is_cut_short for witness in both)
+
+
+def test_processors_are_timed_while_nobody_else_asks_and_clocks_before_anything_is_counted() -> None:
+    """The order that the list of witnesses promises."""
+    places = [WITNESSES.index(kind) for kind in (ClockWitness, CounterWitness, SlownessWitness, ProcessorWitness)]
+    assert places == sorted(places)
+    assert places[:2] == [0, 1]
+    later = WITNESSES[places[-1] + 1 :]
+    assert all(kind.begin is Witness.begin and kind.end is Witness.end for kind in later)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """An observation."""
+
+    packets: int = 0
+
+
+class Sharing(Noting):
+    def observation(self) -> Seen:
+        return Seen(7)
+
+    def judge(self, case: Case) -> proof.Testimony:
+        return proof.Testimony(unreached=frozenset({"core"}))
+
+
+class Reading(Noting):
+    def judge(self, case: Case) -> proof.Testimony:
+        return proof.Testimony(notes=[*case.unreached, f"{case.seen(Seen).packets} packets"])
+
+
+def case(observations: Observations) -> Case:
+    nothing: Any = None
+    return Case(
+        kind=WORKLOADS["ping"],
+        params={},
+        path=nothing,
+        network=nothing,
+        views=[],
+        between=("h1", "h2"),
+        nodes={},
+        margin=0.01,
+        client={},
+        server={},
+        traffic=Traffic(),
+        transports=frozenset({"icmp"}),
+        observations=observations,
+    )
+
+
+def test_a_witness_knows_what_others_saw_and_what_those_before_it_said() -> None:
+    both = Witnesses([Sharing("a", []), Reading("b", [])])
+    _, testimony = both.testimonies(case(both.observations))
+    assert testimony.notes == ["core", "7 packets"]
+
+
+def test_what_nobody_saw_is_empty() -> None:
+    alone = Witnesses([Reading("b", [])])
+    [testimony] = alone.testimonies(case(alone.observations))
+    assert testimony.notes == ["0 packets"]
+
+
+def test_parts_of_a_record_are_put_together() -> None:
+    tracked, relayed = (TrackedSessions(before=0, after=count, most=9) for count in (1, 2))
+    whole = joined([Evidence(sessions={"nat": tracked}), Evidence(), Evidence(sessions={"relay": relayed}, middle=0)])
+    assert whole == Evidence(sessions={"nat": tracked, "relay": relayed}, middle=0)
+    assert joined([]) == Evidence()
