@@ -1,4 +1,4 @@
-"""Links with a known truth during a run: who emulates them, what they are told before a trial, what they really did."""
+"""Links with a known truth during a run: who emulates them, and what they are told before a trial."""
 
 from __future__ import annotations
 
