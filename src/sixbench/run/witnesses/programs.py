@@ -9,20 +9,21 @@ from ...agent.requests import DeviceCounters, DeviceLog
 from ...model.evidence import Evidence
 from ...model.observation import DeviceCountersAnswer, DeviceLogAnswer
 from ...model.reason import Reason
-from ..asking import ask, ask_all, wait_all
+from ..asking import ask, wait_all
 from ..proof.case import Case, Testimony
 from ..proof.programs import ended_programs, program_evidence
 from ..setting import Setting
-from .witness import Waiting, Witness
+from .witness import CountingWitness, Waiting
 
 
-class ProgramWitness(Witness):
+class ProgramWitness(CountingWitness[DeviceCountersAnswer]):
     """Reads what each program under test has used before and after the traffic, and its output in between."""
+
+    request = DeviceCounters()
+    first_request = DeviceCounters(reset_peak=True)
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self._before: dict[str, DeviceCountersAnswer] = {}
-        self._after: dict[str, DeviceCountersAnswer] = {}
         self._logs: dict[str, DeviceLogAnswer] = {}
         self._versions: Mapping[str, dict[str, str]] = {}
 
@@ -31,40 +32,32 @@ class ProgramWitness(Witness):
         return bool(setting.network.hosting or setting.laboratory.versions)
 
     @property
-    def _nodes(self) -> dict[str, Agent]:
+    def nodes(self) -> dict[str, Agent]:
         return {name: self.setting.laboratory.agents[name] for name in self.setting.network.hosting}
-
-    def look_before(self) -> Waiting:
-        asked = ask_all(self._nodes, DeviceCounters(reset_peak=True))
-
-        def answered() -> None:
-            self._before = wait_all(asked)
-
-        return answered
 
     def look_after(self) -> Waiting:
         self._versions = self.setting.laboratory.versions
-        asked = ask_all(self._nodes, DeviceCounters())
+        counted = super().look_after()
 
         def answered() -> None:
-            self._after = wait_all(asked)
-            for reason in ended_programs(self._after)[:1]:
+            counted()
+            for reason in ended_programs(self.after)[:1]:
                 self.setting.laboratory.spoil(reason.text)
             self._logs = wait_all(
                 {
-                    name: ask(agent, DeviceLog(after=self._before[name].log_bytes))
-                    for name, agent in self._nodes.items()
-                    if name in self._before
+                    name: ask(agent, DeviceLog(after=self.before[name].log_bytes))
+                    for name, agent in self.nodes.items()
+                    if name in self.before
                 }
             )
 
         return answered
 
     def failure(self) -> Reason | None:
-        return next(iter(ended_programs(self._after)), None)
+        return next(iter(ended_programs(self.after)), None)
 
     def judge(self, case: Case) -> Testimony:
-        programs = program_evidence(self._before, self._after, case.network.guests) or None
+        programs = program_evidence(self.before, self.after, case.network.guests) or None
         return Testimony(evidence=Evidence(programs=programs, versions=dict(self._versions) or None))
 
     def files(self) -> dict[str, bytes]:

@@ -11,16 +11,17 @@ from ..asking import ask_all, wait_all
 from ..proof.case import Case, Testimony
 from ..proof.sessions import judge_sessions, session_evidence, session_memory_bytes, teardown_rate_per_s
 from ..setting import Setting
-from .witness import Waiting, Witness
+from .witness import CountingWitness, Waiting
 
 
-class SessionWitness(Witness):
+class SessionWitness(CountingWitness[TrackingAnswer]):
     """Has nodes forget all sessions before the trial, and counts those that they have after it."""
+
+    request = ConnectionTracking()
+    first_request = ConnectionTracking(forget=True)
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self._before: dict[str, TrackingAnswer] = {}
-        self._after: dict[str, TrackingAnswer] = {}
         self._torn_down: dict[str, TrackingAnswer] = {}
 
     @classmethod
@@ -28,31 +29,23 @@ class SessionWitness(Witness):
         return bool(setting.network.tracking)
 
     @property
-    def _nodes(self) -> dict[str, Agent]:
+    def nodes(self) -> dict[str, Agent]:
         return {name: self.setting.laboratory.agents[name] for name in self.setting.network.tracking}
 
-    def look_before(self) -> Waiting:
-        asked = ask_all(self._nodes, ConnectionTracking(forget=True))
-
-        def answered() -> None:
-            self._before = wait_all(asked)
-
-        return answered
-
     def look_after(self) -> Waiting:
-        asked = ask_all(self._nodes, ConnectionTracking())
+        counted = super().look_after()
 
         def answered() -> None:
-            self._after = wait_all(asked)
+            counted()
             if self.setting.kind.fills_tables:
-                self._torn_down = wait_all(ask_all(self._nodes, ConnectionTracking(forget=True)))
+                self._torn_down = wait_all(ask_all(self.nodes, ConnectionTracking(forget=True)))
 
         return answered
 
     def judge(self, case: Case) -> Testimony:
-        sessions = session_evidence(self._before, self._after)
+        sessions = session_evidence(self.before, self.after)
         tracking = case.network.tracking
-        notes, refused = judge_sessions(tracking, sessions, self._before, is_meant=case.kind.fills_tables)
+        notes, refused = judge_sessions(tracking, sessions, self.before, is_meant=case.kind.fills_tables)
         values = {
             SESSION_MEMORY: session_memory_bytes(sessions),
             TEARDOWN_RATE: teardown_rate_per_s(sessions, self._torn_down),

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
 
+from ...agent import Agent
 from ...agent.requests import TunnelCounters
 from ...model.evidence import Evidence
 from ...model.observation import TunnelsAnswer, TunnelState
 from ...model.workload import Result
-from ..asking import Asked, ask_all, wait_all
+from ..asking import ask_all, wait_all
 from ..proof.case import Case, Testimony
 from ..proof.packets import interface_changes
 from ..proof.tunnels import check_tunnels, drop_notes, program_times, tunnel_evidence
 from ..setting import Setting
 from .counters import CounterLooks
-from .witness import Waiting, Witness, carrying, nothing
+from .witness import CountingWitness, Waiting, carrying, nothing
 
 PROGRAM_TIME_NS = 200_000_000
 """Time for which the run time of BPF programs is measured, from the start on. Meanwhile each run takes some 20 ns
@@ -25,28 +26,25 @@ Tunnels = dict[str, dict[str, TunnelState]]
 """Counters by node and device."""
 
 
-class TunnelWitness(Witness):
+class TunnelWitness(CountingWitness[TunnelsAnswer]):
     """Reads the counters of tunnels' ends before and after the traffic. Those of the kernel are interfaces, which are
     counted with all others."""
 
+    request = TunnelCounters()
+
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self._before: Tunnels = {}
-        self._after: Tunnels = {}
-        self._programs: Tunnels = {}
+        self._programs: dict[str, TunnelsAnswer] = {}
 
-    def look_before(self) -> Waiting:
-        asked = self._ask()
-
-        def answered() -> None:
-            self._before = _tunnels(asked)
-
-        return answered
+    @property
+    def nodes(self) -> dict[str, Agent]:
+        """The nodes whose agents may carry tunnels themselves."""
+        return carrying(self.setting, self.setting.network.tunnels)
 
     def begin(self) -> Waiting:
         if not self.setting.is_bpf:
             return nothing
-        asked = self._ask("start")
+        asked = ask_all(self.nodes, TunnelCounters(run_time="start"))
 
         def started() -> None:
             wait_all(asked)
@@ -56,31 +54,19 @@ class TunnelWitness(Witness):
     def watch(self, running: Sequence[Future[Result]]) -> None:
         if self.setting.is_bpf:
             wait(running, timeout=PROGRAM_TIME_NS / 1e9)
-            self._programs = _tunnels(self._ask("stop"))
-
-    def look_after(self) -> Waiting:
-        asked = self._ask()
-
-        def answered() -> None:
-            self._after = _tunnels(asked)
-
-        return answered
-
-    def _ask(self, run_time: str | None = None) -> dict[str, Asked[TunnelsAnswer]]:
-        """Asks the nodes whose agents may carry tunnels themselves."""
-        nodes = carrying(self.setting, self.setting.network.tunnels)
-        return ask_all(nodes, TunnelCounters(run_time=run_time))
+            self._programs = wait_all(ask_all(self.nodes, TunnelCounters(run_time="stop")))
 
     def judge(self, case: Case) -> Testimony:
         looks = case.seen(CounterLooks)
-        tunnels = tunnel_evidence(case.network, self._before, self._after, interface_changes(looks.before, looks.after))
+        interfaces = interface_changes(looks.before, looks.after)
+        tunnels = tunnel_evidence(case.network, _by_device(self.before), _by_device(self.after), interfaces)
         return Testimony(
             evidence=Evidence(tunnels=tunnels),
             reasons=check_tunnels(case.network, tunnels, case.carried),
             notes=drop_notes(tunnels),
-            metrics=program_times(self._programs),
+            metrics=program_times(_by_device(self._programs)),
         )
 
 
-def _tunnels(asked: Mapping[str, Asked[TunnelsAnswer]]) -> Tunnels:
-    return {name: answer.tunnels for name, answer in wait_all(asked).items()}
+def _by_device(answers: Mapping[str, TunnelsAnswer]) -> Tunnels:
+    return {name: answer.tunnels for name, answer in answers.items()}

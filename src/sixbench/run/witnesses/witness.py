@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from typing import Any, ClassVar, Generic
 
 from ...agent import Agent
+from ...agent.requests.request import Answered, Request
 from ...model.device import Device
 from ...model.parameter import Scalar
 from ...model.reason import Reason
 from ...model.workload import Result
+from ..asking import ask_all, wait_all
 from ..proof.case import Case, Testimony
 from ..setting import Setting
 
@@ -88,6 +91,43 @@ class Witness:
     def files(self) -> dict[str, bytes]:
         """Files to be kept beside the record, by name."""
         return {}
+
+
+class CountingWitness(Witness, Generic[Answered]):
+    """A witness that asks nodes for their counts before the traffic and after it.
+
+    Attributes:
+        before, after: the answers by node.
+    """
+
+    request: ClassVar[Request[Any]]
+    """Its request to each node."""
+    first_request: ClassVar[Request[Any] | None] = None
+    """Its request before the traffic, where that is another one."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.before: dict[str, Answered] = {}
+        self.after: dict[str, Answered] = {}
+
+    @property
+    def nodes(self) -> Mapping[str, Agent]:
+        """The nodes that it asks."""
+        raise NotImplementedError
+
+    def look_before(self) -> Waiting:
+        return self._ask(self.first_request or self.request, self.before)
+
+    def look_after(self) -> Waiting:
+        return self._ask(self.request, self.after)
+
+    def _ask(self, request: Request[Any], answers: dict[str, Answered]) -> Waiting:
+        asked = ask_all(self.nodes, request)
+
+        def answered() -> None:
+            answers.update(wait_all(asked))
+
+        return answered
 
 
 def carrying(setting: Setting, devices: Sequence[Device]) -> dict[str, Agent]:
