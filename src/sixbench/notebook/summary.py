@@ -6,14 +6,13 @@ from collections.abc import Iterable
 from html import escape
 
 from ..model.finding import Analysis
-from ..report import answers, bars, run_description, validity, words
+from ..report import answers, run_description, validity, words
 from ..store import Run
 
 MOST = 20
 """Answers that are shown; `findings` has the others."""
 
 _BAR_CELLS = 24
-_COLUMNS = ("what", "values", "change", "theory", "A/A", "", "answer")
 
 
 def summary(run: Run, analysis: Analysis) -> str:
@@ -32,17 +31,14 @@ def summary(run: Run, analysis: Analysis) -> str:
         return "".join([*parts, "<p>Nothing was compared.</p>"])
     rows = [
         [
-            _text(answer.title),
-            _text(answer.values),
-            _text(answer.change or words.MISSING),
-            _text(answer.theory),
-            _text(answer.noise),
-            f"<code>{_text(_bar(answer))}</code>",
+            *(_text(column.text(answer)) for column in answers.COLUMNS),
+            f"<code>{_text(answers.drawn(answer, _BAR_CELLS))}</code>",
             f"<strong>{_text(answer.mark)}</strong>{_text(f': {answer.hint}' if answer.hint else '')}",
         ]
         for answer in sentences[:MOST]
     ]
-    parts.append(f"<table><thead>{_row('th', _COLUMNS)}</thead><tbody>{''.join(_row('td', r) for r in rows)}</tbody>")
+    heads = [*(column.name for column in answers.COLUMNS), "", "answer"]
+    parts.append(f"<table><thead>{_row('th', heads)}</thead><tbody>{''.join(_row('td', r) for r in rows)}</tbody>")
     parts.append("</table>")
     if len(sentences) > MOST:
         parts.append(f"<p>{words.count(len(sentences) - MOST, 'more answer')}: see <code>findings</code>.</p>")
@@ -51,11 +47,6 @@ def summary(run: Run, analysis: Analysis) -> str:
     confidence = f"{100 * manifest.experiment.statistics.confidence:g} %"
     parts.append(f"<p>In brackets: {_text(confidence)} confidence intervals, paired by block.</p>")
     return "".join(parts)
-
-
-def _bar(answer: answers.Answer) -> str:
-    """Position of a single interval beside no difference; text, so that no style is needed."""
-    return bars.text(answer.bars[0], _BAR_CELLS, bars.BLOCKS).replace(" ", "\u00b7") if len(answer.bars) == 1 else ""
 
 
 def _row(kind: str, cells: Iterable[str]) -> str:

@@ -7,11 +7,12 @@ workload and path share one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import log
 
 from ..analysis.pooled import pooled_change
+from ..model.aligned import Align
 from ..model.change_words import PrintedChange, PrintedInterval, change_of, noise_of, printed_change
 from ..model.experiment import Statistics
 from ..model.finding import Analysis, Finding, is_too_variable
@@ -78,6 +79,32 @@ class Answer:
     def verdict(self) -> str:
         """The mark with its hint: `undecided: about 40 blocks would tell 5 %`."""
         return f"{self.mark}: {self.hint}" if self.hint else self.mark
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerColumn:
+    """A column of answers, in formats that have them as a table."""
+
+    name: str
+    align: Align
+    text: Callable[[Answer], str]
+
+
+CHANGE = AnswerColumn(name="change", align="right", text=lambda answer: answer.change or words.MISSING)
+
+COLUMNS = (
+    AnswerColumn(name="what", align="left", text=lambda answer: answer.title),
+    AnswerColumn(name="values", align="left", text=lambda answer: answer.values),
+    CHANGE,
+    AnswerColumn(name="theory", align="right", text=lambda answer: answer.theory),
+    AnswerColumn(name="A/A", align="right", text=lambda answer: answer.noise),
+)
+"""Those of numbers; each format has the mark, and draws the interval, in its own form."""
+
+
+def drawn(answer: Answer, cells: int) -> str:
+    """A single interval beside no difference, as text; empty where there are several."""
+    return bars.text(answer.bars[0], cells, bars.BLOCKS).replace(" ", "·") if len(answer.bars) == 1 else ""
 
 
 def answer_rows(analysis: Analysis, statistics: Statistics, trials: Sequence[TrialRecord] = ()) -> list[Answer]:

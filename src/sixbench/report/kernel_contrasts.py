@@ -45,8 +45,8 @@ def _table(contrasts: Sequence[KernelContrast], confidence: float) -> Table:
         ]
         for contrast in contrasts
     ]
-    subject = f"{words.workload_title(first.workload)}: {words.metric_label(first.metric)}"
-    return Table(title=f"{subject}, kernels against {first.reference}, {scale[1]}", columns=columns, rows=table_rows)
+    detail = f"{words.metric_label(first.metric)}, kernels against {first.reference}, {scale[1]}"
+    return Table.of(words.workload_title(first.workload), detail, columns, table_rows)
 
 
 def _numbers(contrast: KernelContrast, divisor: float) -> list[str]:

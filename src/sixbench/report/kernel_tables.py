@@ -36,9 +36,10 @@ def _table(estimates: Sequence[Estimate], confidence: float) -> Table:
     for estimate in estimates:
         levels = (words.level(column, estimate.levels.get(column)) for column in others)
         lines.setdefault((*levels, estimate.path), {})[str(estimate.levels.get(COLUMN))] = _cell(estimate, divisor)
-    title = f"{words.workload_title(first.workload)}: {words.metric_label(first.metric)}, kernel by kernel, {unit}"
-    return Table(
-        title=title + of_confidence(estimates, confidence),
+    detail = f"{words.metric_label(first.metric)}, kernel by kernel, {unit}"
+    return Table.of(
+        words.workload_title(first.workload),
+        detail + of_confidence(estimates, confidence),
         columns=[*left(*(words.factor(column) for column in others), "path"), *right(*kernels)],
         rows=[[*place, *(cells.get(kernel, words.MISSING) for kernel in kernels)] for place, cells in lines.items()],
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from ..model.finding import Analysis
 from ..store import Run
-from . import answers, bars, run_description, tables, words
+from . import answers, bars, run_description, tables
 from .sections import SECTIONS, ReportData
 
 _BAR = 16
@@ -104,20 +104,15 @@ def _table(table: tables.Table) -> str:
 def _answers_table(sentences: list[answers.Answer], confidence: float) -> tables.Table:
     """A row an answer; the bars are code, so that their characters are equally wide."""
     columns = [
-        *tables.left("what", "values"),
-        *tables.right(f"change [{100 * confidence:g} % interval]", "theory", "A/A"),
-        *tables.left(_DRAWN, "answer"),
+        tables.Column(
+            name=f"change [{100 * confidence:g} % interval]" if column is answers.CHANGE else column.name,
+            align=column.align,
+        )
+        for column in answers.COLUMNS
     ]
+    columns += tables.left(_DRAWN, "answer")
     names = [
-        [
-            answer.title,
-            answer.values,
-            answer.change or words.MISSING,
-            answer.theory,
-            answer.noise,
-            bars.text(answer.bars[0], _BAR, bars.BLOCKS).replace(" ", "·") if len(answer.bars) == 1 else "",
-            answer.verdict,
-        ]
+        [*(column.text(answer) for column in answers.COLUMNS), answers.drawn(answer, _BAR), answer.verdict]
         for answer in sentences
     ]
     return tables.without_empty(tables.Table(title="Answers", columns=columns, rows=names))

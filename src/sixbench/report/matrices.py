@@ -91,8 +91,9 @@ def _matrix(estimates: Sequence[Estimate], axes: _Axes, order: Sequence[Estimate
     across = [column for column in dict.fromkeys(map(axes.column, order)) if column in seen_across]
     by = words.factor(axes.down) + (f" and {words.factor(axes.across)}" if axes.across is not PATH else "")
     others = axes.others(first)
-    return Table(
-        title=f"{words.workload_title(first.workload)}: {words.metric_label(first.metric)} by {by}"
+    return Table.of(
+        words.workload_title(first.workload),
+        f"{words.metric_label(first.metric)} by {by}"
         + (f", {others}" if others else "")
         + of_confidence(estimates, confidence),
         columns=[*left(words.factor(axes.down)), *right(*across)],

@@ -99,18 +99,6 @@ def _share(at_size: AtSize, throughput: Throughput, plain: Mapping[tuple[str, in
     return f"{100 * own_pps / of_plain_pps:.0f} %"
 
 
-def _without_traffic(table: Table) -> Table:
-    """The table without the column of traffic where all frames are plain ones."""
-    at = [column.name for column in table.columns].index("traffic")
-    if any(row[at] not in (PLAIN, words.MISSING) for row in table.rows):
-        return table
-    return Table(
-        title=table.title,
-        columns=[*table.columns[:at], *table.columns[at + 1 :]],
-        rows=[[*row[:at], *row[at + 1 :]] for row in table.rows],
-    )
-
-
 def _rate(pps: float | None) -> str:
     return words.MISSING if pps is None else words.whole(round(pps))
 
@@ -150,10 +138,11 @@ def test_tables(run: Run) -> list[Table]:
 
 
 def _test_table(title: str, results: Sequence[Found]) -> Table:
+    has_traffic = any(result.frame_bytes is not None and result.traffic != PLAIN for result in results)
     columns = [
         *left("path"),
         *right("frame"),
-        *left("traffic"),
+        *left(*(["traffic"] if has_traffic else [])),
         *right("frames/s"),
         *left("what"),
         *right("value", "p1", "p99", "trials", "refused"),
@@ -163,7 +152,7 @@ def _test_table(title: str, results: Sequence[Found]) -> Table:
         [
             result.path,
             words.MISSING if result.frame_bytes is None else f"{result.frame_bytes} B",
-            words.MISSING if result.frame_bytes is None else result.traffic,
+            *([words.MISSING if result.frame_bytes is None else result.traffic] if has_traffic else []),
             _rate(value.rate_pps),
             value.name,
             _measured(value.value, value.unit),
@@ -176,7 +165,7 @@ def _test_table(title: str, results: Sequence[Found]) -> Table:
         for result in results
         for value in result.values
     ]
-    return without_empty(_without_traffic(Table(title=title, columns=columns, rows=rows)))
+    return without_empty(Table(title=title, columns=columns, rows=rows))
 
 
 _COUNTED = frozenset({"connections", "frames", "frames/s"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from ..model.aligned import Align
@@ -34,11 +34,24 @@ def right(*names: str) -> list[Column]:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A table of texts; every row has a cell a column."""
+    """A table of texts; every row has a cell a column.
+
+    Attributes:
+        title: all of its title.
+        subject, detail: the parts of a title such as `TCP bulk transfer: Goodput by profile`, for formats in which
+            several tables of one subject stand together; empty where it has none.
+    """
 
     title: str
     columns: list[Column]
     rows: list[list[str]]
+    subject: str = ""
+    detail: str = ""
+
+    @classmethod
+    def of(cls, subject: str, detail: str, columns: list[Column], rows: list[list[str]]) -> Table:
+        """A table whose title has both parts."""
+        return cls(title=f"{subject}: {detail}", columns=columns, rows=rows, subject=subject, detail=detail)
 
 
 def finding_tables(findings: Iterable[Finding], confidence: float) -> list[Table]:
@@ -50,8 +63,8 @@ def finding_tables(findings: Iterable[Finding], confidence: float) -> list[Table
             table = FindingTable.of(group, columns)
             kept = finding_columns.filled_columns([table])
             tables.append(
-                Table(
-                    title=title(group),
+                Table.of(
+                    *title(group),
                     columns=[Column(name=_heading(table, column, confidence), align=column.align) for column in kept],
                     rows=[[texts[column] for column in kept] for texts in table.texts()],
                 )
@@ -71,15 +84,17 @@ def _heading(table: FindingTable, column: FindingColumn, confidence: float) -> s
     return f"{name} ({unit})" if unit else name
 
 
-def title(group: Group) -> str:
-    """Workload, metric, constant levels and the better direction: `TCP bulk transfer: Goodput (higher is better)`."""
+def title(group: Group) -> tuple[str, str]:
+    """The parts of a title: the workload; and the metric, constant levels and the better direction, such as `Goodput
+    (higher is better)`."""
     at = words.levels(rows.constant(row.finding for row in group.rows))
     direction = words.better(group.metric)
-    return (
-        f"{words.workload_title(group.workload)}: {words.metric_label(group.metric)}"
+    detail = (
+        words.metric_label(group.metric)
         + (f", {at}" if at and len(group.rows) > 1 else "")
         + (f" ({direction})" if direction else "")
     )
+    return words.workload_title(group.workload), detail
 
 
 def claims_table(claims: list[ClaimResult]) -> Table:
@@ -145,7 +160,7 @@ def paper_table(table: ComparedTable, *, paired: bool = False) -> Table:
         for index, column in enumerate(table.columns):
             cells += [theirs[index], own[index]] if column.is_compared else [theirs[index]]
         names.append(cells)
-    return Table(title=f"{table.name}: {table.title}", columns=columns, rows=names)
+    return Table.of(table.name, table.title, columns, names)
 
 
 def _printed(value: float) -> str:
@@ -208,9 +223,7 @@ def with_notes(table: Table, width: int) -> tuple[Table, list[str]]:
         Column(name="note", align="right") if index == at else column for index, column in enumerate(table.columns)
     ]
     rows = [[numbers.get(cell, "") if index == at else cell for index, cell in enumerate(row)] for row in table.rows]
-    return Table(title=table.title, columns=columns, rows=rows), [
-        f"{number}: {text}" for text, number in numbers.items()
-    ]
+    return replace(table, columns=columns, rows=rows), [f"{number}: {text}" for text, number in numbers.items()]
 
 
 def table_of(title: str, columns: list[Column], rows: list[list[str]]) -> Table | None:
@@ -223,8 +236,8 @@ def without_empty(table: Table) -> Table:
     kept = [
         index for index in range(len(table.columns)) if any(row[index] not in ("", words.MISSING) for row in table.rows)
     ]
-    return Table(
-        title=table.title,
+    return replace(
+        table,
         columns=[table.columns[index] for index in kept],
         rows=[[row[index] for index in kept] for row in table.rows],
     )

@@ -57,8 +57,18 @@ class _Cell:
     """
 
     colour: str
-    text: str
+    parts: tuple[str, ...]
     said: str = ""
+
+    @property
+    def text(self) -> str:
+        """All of its parts."""
+        return ", ".join(self.parts)
+
+    def fitting(self, room_in: float) -> str:
+        """The text for which there is room: all of it, its first part, or nothing."""
+        most = room_in / (0.0088 * _TEXT)
+        return next((text for text in (self.text, *self.parts[:1]) if len(text) <= most), "")
 
     @property
     def ink(self) -> str:
@@ -141,7 +151,7 @@ def _matrix(
             levels = words.levels({key: value for key, value in combination.levels.items() if key not in same})
             place = f"{path}, {levels}" if levels else path
             tips[gid] = ["\n".join(part for part in (place, item.said, item.text) if part)]
-            text = _fitting(item.text, room_in)
+            text = item.fitting(room_in)
             axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=_TEXT, color=item.ink)
     axes.set_xlim(0, len(combinations))
     axes.set_ylim(len(paths), 0)
@@ -185,23 +195,16 @@ def _name_levels(axes: Axes, levels: Sequence[Mapping[str, Scalar]]) -> None:
             start = end
 
 
-def _fitting(text: str, room_in: float) -> str:
-    """The part of a cell's text for which there is room: all of it, its first part, or nothing."""
-    most = room_in / (0.0088 * _TEXT)
-    first = text.split(",", maxsplit=1)[0]
-    return text if len(text) <= most else first if len(first) <= most else ""
-
-
 def _searched(trials: Sequence[TrialRecord]) -> _Cell:
     names = [name for name in map(_verdict, trials) if name is not None]
     if not names:
-        return _Cell(colour=_NONE, text="–")
+        return _Cell(colour=_NONE, parts=("–",))
     worst = max(names, key=VERDICTS.index)
     proven = [trial.metrics.get("pmtu_forward_bytes") for trial in trials]
     sizes = sorted({int(size_bytes) for size_bytes in proven if size_bytes is not None})
     times_ns = [trial.metrics["pmtu_converge_ns"] for trial in trials if "pmtu_converge_ns" in trial.metrics]
-    parts = [" or ".join(map(str, sizes)), words.duration(fmean(times_ns)) if times_ns else ""]
-    return _Cell(colour=_COLOURS[worst], text=", ".join(part for part in parts if part), said=worst.replace("-", " "))
+    parts = (" or ".join(map(str, sizes)), words.duration(fmean(times_ns)) if times_ns else "")
+    return _Cell(colour=_COLOURS[worst], parts=tuple(filter(None, parts)), said=worst.replace("-", " "))
 
 
 def _verdict(trial: TrialRecord) -> str | None:
@@ -219,10 +222,10 @@ def _arrived(trials: Sequence[TrialRecord]) -> _Cell:
         lost = trial.metrics.get("loss_ratio", 0.0 if refused < 1 else 1.0)
         shares.append(refused + (1 - refused) * lost)
     if not shares:
-        return _Cell(colour=_NONE, text="–")
+        return _Cell(colour=_NONE, parts=("–",))
     share = fmean(shares)
     name = "fine" if share == 0 else "discovered-by-icmp" if share < 0.5 else "black-hole"
-    return _Cell(colour=_COLOURS[name], text=f"{100 * share:.3g} %")
+    return _Cell(colour=_COLOURS[name], parts=(f"{100 * share:.3g} %",))
 
 
 _SHOWN = {_searched: "verdict, path MTU in bytes, time to find it", _arrived: "share that did not arrive"}

@@ -64,7 +64,8 @@ class _Document:
             if section.name in _OWN:
                 parts += _OWN[section.name](self)
             else:
-                floats = _labelled_apart([self._plain(item) for item in section.filled(self.data)])
+                filled = section.filled(self.data)
+                floats = _labelled_apart(filled, [self._plain(item) for item in filled])
                 parts += [table(item, self.page) for item in floats]
         return "\n\n".join(_with_breaks("\n\n".join(parts).split("\n\n"))) + "\n"
 
@@ -127,9 +128,9 @@ class _Document:
         """One float for all matrices of a workload that have the same columns."""
         tables = matrices.matrices(self.analysis, self.experiment.statistics.confidence)
         titles = {words.workload_title(name): name for name in rows.by_workload(self.analysis.estimates)}
-        keyed = groupby(tables, lambda item: (item.title.partition(": ")[0], tuple(item.columns)))
+        keyed = groupby(tables, lambda item: (item.subject, tuple(item.columns)))
         for number, ((title, columns), own) in enumerate(keyed, start=1):
-            blocks = [Block(heading=item.title.partition(": ")[2], rows=item.rows) for item in own]
+            blocks = [Block(heading=item.detail, rows=item.rows) for item in own]
             name = titles.get(title, slug(title))
             yield Float(
                 label=f"{self.prefix}-{name}-by-{slug(columns[0].name)}-{number}",
@@ -165,9 +166,8 @@ _OWN: dict[str, Callable[[_Document], list[str]]] = {
 
 
 def _plain(item: Table, prefix: str, about: str) -> Float:
-    name, colon, _ = item.title.partition(":")
     return Float(
-        label=f"{prefix}-{slug(name if colon else item.title)}",
+        label=f"{prefix}-{slug(item.subject or item.title)}",
         title=item.title,
         caption=f"{item.title}. {about}",
         columns=item.columns,
@@ -175,12 +175,12 @@ def _plain(item: Table, prefix: str, about: str) -> Float:
     )
 
 
-def _labelled_apart(floats: list[Float]) -> list[Float]:
-    """The floats; those that would share a label have their whole title in it."""
+def _labelled_apart(tables: list[Table], floats: list[Float]) -> list[Float]:
+    """The floats of these tables; those that would share a label have their whole title in it."""
     counts = Counter(item.label for item in floats)
     return [
-        replace(item, label=f"{item.label}-{slug(item.title.partition(':')[2])}") if counts[item.label] > 1 else item
-        for item in floats
+        replace(item, label=f"{item.label}-{slug(source.detail)}") if counts[item.label] > 1 else item
+        for source, item in zip(tables, floats, strict=True)
     ]
 
 
