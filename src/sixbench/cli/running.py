@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def tell(sentence: str) -> None:
-    """Says something about other runs, on standard error."""
+    """Writes a sentence about other runs on standard error."""
     note(f"sixbench: {sentence}")
 
 
 def agent_hub() -> AgentHub:
-    """A function that starts agents. Raises `CapabilityError` where there is no agent."""
+    """The hub that starts agents. Raises `CapabilityError` where there is no agent."""
     from ..agent import AgentHub, find_agent
 
     return AgentHub(find_agent())
@@ -54,7 +54,7 @@ def begin_run(directory: Path, manifest: Manifest, *, is_named: bool) -> RunWrit
 
 
 def known_calibration(kernel: str) -> Calibration | None:
-    """That of this machine with that kernel. Where its file is none, that is said and there is none."""
+    """The calibration of this machine with that kernel. None, and a line on standard error, if it cannot be read."""
     from ..model.errors import StoreError
     from ..store import machine_name, read_calibration
 

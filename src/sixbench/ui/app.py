@@ -402,7 +402,7 @@ class _Page:
     async def check_measurement(self, request: Request) -> Response:
         """The problems of a measurement to another machine, or its command."""
         try:
-            return JSONResponse({"command": two_machines.command(two_machines.asked(await _body(request)))})
+            return JSONResponse({"command": two_machines.command(two_machines.read_measurement(await _body(request)))})
         except UsageError as error:
             return JSONResponse({"problems": check.problem_lines(error)}, 422)
 

@@ -26,19 +26,24 @@ MOST_SETTINGS = 50
 
 
 @dataclass(frozen=True, kw_only=True)
-class Checked:
+class CheckedExperiment:
     """An experiment from the page that can be run.
 
     Attributes:
         name: of a shipped experiment; None where it was written on the page.
         text: its file.
-        options: of `sixbench run`, which change it.
+        changes: to that file, which have been made in `experiment`.
     """
 
     experiment: Experiment
     name: str | None
     text: str
-    options: list[str]
+    changes: ExperimentChanges
+
+    @property
+    def options(self) -> list[str]:
+        """The options of `sixbench run` that make the changes. A value that begins with a dash is no option."""
+        return self.changes.options(joined=True)
 
 
 def gallery() -> list[dict[str, str]]:
@@ -59,7 +64,7 @@ def shipped_text(name: str) -> str:
     return find_experiment(name).read_text()
 
 
-def checked(data: Any) -> Checked:
+def checked(data: Any) -> CheckedExperiment:
     """Reads an experiment from the page: the `name` of a shipped experiment or a `text`, and changes to it: `quick`,
     `blocks` (a number) and `settings` (a list of texts such as `seed=5`). Raises `UsageError` or `ExperimentError`."""
     if not isinstance(data, dict):
@@ -87,7 +92,7 @@ def checked(data: Any) -> Checked:
     _refuse_programs(experiment)
     if experiment.kernels:
         raise UsageError("an experiment on other kernels runs in emulated machines; start it with sixbench run")
-    return Checked(experiment=experiment, name=name, text=text, options=changes.options(joined=True))
+    return CheckedExperiment(experiment=experiment, name=name, text=text, changes=changes)
 
 
 def _are_settings(given: Any) -> bool:
@@ -96,7 +101,7 @@ def _are_settings(given: Any) -> bool:
     )
 
 
-def described(checked: Checked) -> dict[str, Any]:
+def described(checked: CheckedExperiment) -> dict[str, Any]:
     """The data that the page shows of a valid experiment."""
     experiment = checked.experiment
     least, most = trial_counts(experiment)

@@ -18,7 +18,7 @@ from ..lab.own_program import own_command
 from ..model.errors import StoreError, UsageError
 from ..store import Folder
 from . import two_machines
-from .check import Checked
+from .check import CheckedExperiment
 from .commands import Commands
 from .events import LOG_SUFFIX
 
@@ -81,33 +81,33 @@ class Jobs:
         """True if the page started a run of that name that has not ended."""
         return name in self._jobs and self._jobs[name].state != "ended"
 
-    def start(self, asked: Checked) -> Job:
+    def start(self, checked: CheckedExperiment) -> Job:
         """Queues a run of a checked experiment. Raises `UsageError` where too many wait,
         `WriteError` or `StoreError` where nothing can be written."""
         self._refuse_too_many()
         self._make_directory()
-        name = self._free_name(f"{asked.experiment.name}-{time.strftime('%Y%m%d-%H%M%S')}")
-        experiment = asked.name
+        name = self._free_name(f"{checked.experiment.name}-{time.strftime('%Y%m%d-%H%M%S')}")
+        experiment = checked.name
         if experiment is None:
             file = f"{name}{EXPERIMENT_SUFFIX}"
-            Folder.open(self._directory).write(file, asked.text)
+            Folder.open(self._directory).write(file, checked.text)
             experiment = str(self._directory.resolve() / file)
-        command = [*SIXBENCH, "run", experiment, *asked.options]
+        command = [*SIXBENCH, "run", experiment, *checked.options]
         command += ["--out", str(self._directory.resolve() / name), "--events", str(self._log(name)), "--wait"]
-        return self._queue(Job(name=name, command=command, title=asked.experiment.title or asked.experiment.name))
+        return self._queue(Job(name=name, command=command, title=checked.experiment.title or checked.experiment.name))
 
-    def measure(self, asked: two_machines.Asked) -> Job:
+    def measure(self, measurement: two_machines.MeasurementOfPage) -> Job:
         """Queues a measurement to another machine. Raises as `start` does."""
         self._refuse_too_many()
         self._make_directory()
         name = self._free_name(f"measure-{time.strftime('%Y%m%d-%H%M%S')}")
-        command = [*SIXBENCH, "measure", *asked.words]
+        command = [*SIXBENCH, "measure", *measurement.words]
         key = None
-        if asked.key is not None:
-            key = two_machines.held_key(asked.key)
+        if measurement.key is not None:
+            key = two_machines.held_key(measurement.key)
             command += ["--key", f"/proc/{os.getpid()}/fd/{key}"]
         command += ["--out", str(self._directory.resolve() / name), "--events", str(self._log(name))]
-        return self._queue(Job(name=name, command=command, title=asked.title, key=key))
+        return self._queue(Job(name=name, command=command, title=measurement.title, key=key))
 
     def resume(self, name: str, run_directory: Path, title: str) -> Job:
         """Queues the rest of an interrupted run, and continues its log if this directory has one. Raises `UsageError`

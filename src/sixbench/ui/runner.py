@@ -112,7 +112,7 @@ class _Runner:
         return self._queued(self._jobs.start(check.checked(asked.get("experiment"))))
 
     def _measure(self, asked: dict[str, Any]) -> dict[str, Any]:
-        return self._queued(self._jobs.measure(two_machines.asked(asked.get("measurement"))))
+        return self._queued(self._jobs.measure(two_machines.read_measurement(asked.get("measurement"))))
 
     def _resume(self, asked: dict[str, Any]) -> dict[str, Any]:
         name = _name(asked)

@@ -60,7 +60,7 @@ _COUNTS = {"parallel", "blockcount", "blocks"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class MeasurementOfPage:
     """A measurement that can be started.
 
     Attributes:
@@ -74,7 +74,7 @@ class Asked:
     title: str
 
 
-def asked(data: Any) -> Asked:
+def read_measurement(data: Any) -> MeasurementOfPage:
     """Reads `host`, `port`, `key` and `options` of the page. Raises `UsageError`."""
     if not isinstance(data, dict) or not all(
         isinstance(data.get(name, ""), str) for name in ("host", "key", "options")
@@ -94,14 +94,14 @@ def asked(data: Any) -> Asked:
     words = [host, *([] if port == PORT else ["-p", str(port)]), *_split(data.get("options", ""))]
     has_values = WORKLOADS[workload.kind].served_by in TELLING and "interval" not in options
     families_words = " and ".join(f"IPv{family}" for family in families)
-    return Asked(
+    return MeasurementOfPage(
         words=words + (list(INTERVAL) if has_values else []),
         key=key or None,
         title=f"{workload.kind} to {host}" + (f" over {families_words}" if families else ""),
     )
 
 
-def command(measurement: Asked) -> str:
+def command(measurement: MeasurementOfPage) -> str:
     """The same command for a terminal, with a file in place of the key."""
     key = ["--key", "FILE"] if measurement.key else []
     return shlex.join(["sixbench", "measure", *measurement.words, *key])
