@@ -10,7 +10,7 @@ use crate::lending::{self, Wanted};
 
 pub use self::remote::{ConnectOptions, ServeOptions};
 
-/// The text printed for `--help`, and after a usage error.
+/// The text printed for `--help`.
 pub const USAGE: &str = "\
 usage: sixbench-agent node --name NAME [--here | --borrow INTERFACE ... [--even-in-use]] [--end-after-silence SECONDS]
        sixbench-agent serve [--listen ADDRESS[,ADDRESS]] [--port N] [--key FILE] [--max-clients N]

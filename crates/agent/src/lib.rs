@@ -94,7 +94,7 @@ pub fn run() -> ExitCode {
         Ok(Invocation::HardwareClock(number)) => hardware_clock::run(number),
         Ok(Invocation::Translate) => translate::translate(),
         Ok(Invocation::Decode) => decode::decode(),
-        Err(message) => complain(&format!("{message}\n{}", args::USAGE), EXIT_USAGE),
+        Err(message) => complain(&format!("{message}; see: sixbench-agent --help"), EXIT_USAGE),
     }
 }
 

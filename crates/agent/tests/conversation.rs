@@ -20,11 +20,12 @@ fn the_version_names_the_protocol() {
 }
 
 #[test]
-fn a_usage_error_exits_with_2() {
+fn a_usage_error_is_a_sentence_and_exits_with_2() {
     for arguments in [&[][..], &["node"], &["node", "--name"], &["node", "--name", "a", "--port", "1"]] {
         let output = agent_command().args(arguments).output().expect("it starts");
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert!(String::from_utf8_lossy(&output.stderr).contains("usage: sixbench-agent"), "{arguments:?}");
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert!(words.ends_with("; see: sixbench-agent --help\n") && words.lines().count() == 1, "{words}");
     }
 }
 

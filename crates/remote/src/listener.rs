@@ -65,7 +65,7 @@ pub fn listen(wanted: &Addresses) -> Result<Listening> {
             Err(error) => {
                 let helps = match error.kind() {
                     io::ErrorKind::AddrInUse => "; another server may use that port: give another one with --port",
-                    io::ErrorKind::AddrNotAvailable => "; give addresses of this machine with --listen",
+                    io::ErrorKind::AddrNotAvailable => "; give addresses of this machine to listen on",
                     _ => "",
                 };
                 let doing = format!("listening on {local}");

@@ -28,7 +28,7 @@ impl Listening {
             let family = if wanted.is_ipv4() { "IPv4" } else { "IPv6" };
             let listening: Vec<_> = self.addresses.iter().map(IpAddr::to_string).collect();
             let message = format!(
-                "this server has no {family} address; it listens on {}, so start it with another --listen",
+                "this server has no {family} address; it listens on {}; let it listen on {family}, too",
                 listening.join(", ")
             );
             Failure::new("refused", message)

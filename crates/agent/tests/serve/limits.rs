@@ -79,7 +79,10 @@ fn a_server_binds_no_address_that_it_was_not_told() {
     let mut remote = server.connect().greeted();
     let refused = remote.error("serve", session("s", "tcp-rr", "::1", &json!({"count": 1})));
     assert_eq!(refused["code"], "refused");
-    assert!(refused["message"].as_str().is_some_and(|message| message.contains("--listen")), "{refused}");
+    assert!(
+        refused["message"].as_str().is_some_and(|message| message.ends_with("let it listen on IPv6, too")),
+        "{refused}"
+    );
 }
 
 fn refusal(arguments: &[&str]) -> (Option<i32>, String) {
@@ -110,7 +113,7 @@ fn what_cannot_be_served_is_said_in_one_sentence() {
         (
             &["serve", "--listen", "192.0.2.1", "--port", "0", "--key", &path(&key)],
             3,
-            "give addresses of this machine with --listen",
+            "give addresses of this machine to listen on",
         ),
         (&["connect", "127.0.0.1", &taken, "--key", &path(&key)], 3, "the server has no key"),
         (&["connect", "127.0.0.1", &taken, "-6"], 3, "the name has no IPv6 address"),
