@@ -10,7 +10,7 @@ from observed import answers
 from reasons import kinds
 
 from sixbench.mechanisms import install
-from sixbench.model.evidence.devices import TrackedSessions
+from sixbench.model.evidence.sessions import TrackedSessions
 from sixbench.model.experiment import Experiment
 from sixbench.model.observation import TrackingAnswer
 from sixbench.model.reason import ReasonKind

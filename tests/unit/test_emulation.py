@@ -17,7 +17,7 @@ from sixbench.lab.render import render
 from sixbench.mechanisms import MECHANISMS
 from sixbench.model.emulation import DISTRIBUTIONS, Chosen, GilbertElliott, Impairments
 from sixbench.model.errors import ExperimentError
-from sixbench.model.evidence.links import Summary
+from sixbench.model.evidence.emulation import Summary
 from sixbench.model.observation import EmulateAnswer
 from sixbench.model.topology import Link, Topology
 from sixbench.plan.experiment_file import read_experiment

@@ -7,7 +7,7 @@ from observed import timers
 from synthetic import link
 
 from sixbench.lab.queues import MIN_BURST_FRAMES
-from sixbench.model.evidence.links import LateTimers
+from sixbench.model.evidence.timers import LateTimers
 from sixbench.model.reason import ReasonKind
 from sixbench.run.proof.timers import Bucket, buckets, judge_timers, timer_evidence
 

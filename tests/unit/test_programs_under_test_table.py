@@ -8,7 +8,7 @@ import pytest
 from synthetic import standard
 
 from sixbench.analysis import analyse
-from sixbench.model.evidence.devices import ProgramUse
+from sixbench.model.evidence.programs import ProgramUse
 from sixbench.report.sections import SECTIONS, ReportData
 from sixbench.store import Run
 

@@ -11,7 +11,8 @@ from reasons import texts
 
 from sixbench.mechanisms import MECHANISMS, install
 from sixbench.model.evidence import evidence_from_json
-from sixbench.model.evidence.devices import Count, TunnelCounters
+from sixbench.model.evidence.counts import Count
+from sixbench.model.evidence.tunnels import TunnelCounters
 from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network
 from sixbench.model.path import Path

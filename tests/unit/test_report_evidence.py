@@ -11,7 +11,8 @@ from synthetic_values import old_evidence
 
 from sixbench.model.captured import KeptPacket, Layer
 from sixbench.model.evidence import Evidence, evidence_from_json
-from sixbench.model.evidence.devices import Count, TunnelCounters
+from sixbench.model.evidence.counts import Count
+from sixbench.model.evidence.tunnels import TunnelCounters
 from sixbench.model.path import Path as NetworkPath
 from sixbench.model.reason import Reason, ReasonKind
 from sixbench.model.trial import TrialRecord

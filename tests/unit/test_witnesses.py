@@ -9,7 +9,7 @@ import pytest
 
 from sixbench.model.errors import AgentError
 from sixbench.model.evidence import Evidence, joined
-from sixbench.model.evidence.devices import TrackedSessions
+from sixbench.model.evidence.sessions import TrackedSessions
 from sixbench.model.workload import Traffic
 from sixbench.model.workloads import WORKLOADS
 from sixbench.run.proof import case as proof

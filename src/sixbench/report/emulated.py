@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from statistics import median
 
 from ..model.emulation import WAYS
-from ..model.evidence.links import EmulatedWay
+from ..model.evidence.emulation import EmulatedWay
 from ..model.experiment import LinkChange
 from ..model.topology import Link
 from ..model.units import format_duration

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..model.device import QUIET_DROPS
-from ..model.evidence.devices import Count
+from ..model.evidence.counts import Count
 from ..model.finding import Analysis, Estimate
 from ..model.units import scale
 from . import rows, words

@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from ..agent.requests import ForgetPathMtu
 from ..model.direction import Direction
 from ..model.errors import LabError
-from ..model.evidence.links import LinkEvent
+from ..model.evidence.events import LinkEvent
 from ..model.experiment import LinkChange
 from ..model.json_object import JsonObject
 from .asking import ask_all, wait_all

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
-from ..model.evidence.links import LinkEvent
+from ..model.evidence.events import LinkEvent
 from ..model.observation import TranslatorState
 from ..model.observer import Observer
 from ..model.parameter import Scalar

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...model.evidence.links import EmulatedWay
+from ...model.evidence.emulation import EmulatedWay
 from ...model.trial import TrialRecord
 from ..metric import CalibratedMetric, Deviation, Level, Limit, Trial
 

@@ -16,19 +16,18 @@ from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 from ..form import MAX_ITEMS, Counts, Flag, Kept, Name, Natural, words_of
 from .arrivals import ArrivedSegments
 from .clocks import TwoClocks
-from .devices import (
-    DhcpSeen,
-    DiscoveredPrefix,
-    ProgramUse,
-    RelayCounters,
-    TrackedSessions,
-    TranslatorCounters,
-    TunnelCounters,
-)
+from .discovery import DhcpSeen, DiscoveredPrefix
+from .emulation import EmulatedLink
+from .events import LinkEvent
 from .fragments import Fragments
-from .links import EmulatedLink, LateTimers, LinkEvent
 from .losses import Losses
 from .packets import NodeCounters, Segment
+from .programs import ProgramUse
+from .relays import RelayCounters
+from .sessions import TrackedSessions
+from .timers import LateTimers
+from .translators import TranslatorCounters
+from .tunnels import TunnelCounters
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

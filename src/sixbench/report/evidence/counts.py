@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ...model.evidence.devices import Count
+from ...model.evidence.counts import Count
 from .. import words
 
 NOTHING = Count(packets=0, bytes=0)

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
-from ...model.evidence.devices import ProgramUse
+from ...model.evidence.programs import ProgramUse
 from ...model.json_object import JsonObject
 from ...model.procedure import TEST_LEVEL
 from ...model.trial import TrialRecord

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
-from ...model.evidence.devices import TrackedSessions
+from ...model.evidence.sessions import TrackedSessions
 from ...model.json_object import JsonObject
 from ...model.trial import TrialRecord
 from .. import words

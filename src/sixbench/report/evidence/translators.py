@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 
-from ...model.evidence.devices import Count, TranslatorCounters
+from ...model.evidence.counts import Count
+from ...model.evidence.translators import TranslatorCounters
 from ...model.json_object import JsonObject
 from ...model.trial import TrialRecord
 from .. import words

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 from ...model.device import QUIET_DROPS
-from ...model.evidence.devices import Count, TunnelCounters
+from ...model.evidence.counts import Count
+from ...model.evidence.tunnels import TunnelCounters
 from ...model.json_object import JsonObject
 from ...model.trial import TrialRecord
 from .. import words

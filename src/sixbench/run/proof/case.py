@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 
 from ...model.evidence import NO_EVIDENCE, Evidence
-from ...model.evidence.links import LinkEvent
+from ...model.evidence.events import LinkEvent
 from ...model.experiment import LinkChange
 from ...model.network import Network
 from ...model.observation import TranslatorState

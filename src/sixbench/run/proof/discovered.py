@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from ...model import observation
 from ...model.captured import IpHeader, Layer, OtherLayer, TransportHeader
 from ...model.device import Discovery
-from ...model.evidence.devices import DhcpSeen, DiscoveredPrefix, WithoutIpv4
+from ...model.evidence.discovery import DhcpSeen, DiscoveredPrefix, WithoutIpv4
 from ...model.network import Network
 from ...model.observation import CaptureAnswer, Packet
 from ...model.reason import Reason, ReasonKind

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...lab.netem import netem
 from ...model.emulation import WAYS
-from ...model.evidence.links import EmulatedLink, emulated_way
+from ...model.evidence.emulation import EmulatedLink, emulated_way
 from ...model.evidence.losses import LostPlace
 from ...model.observation import EmulateAnswer, EmulatorRecord
 from ...model.reason import Reason, ReasonKind

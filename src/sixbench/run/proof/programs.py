@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from ...model.evidence.devices import ProgramUse
+from ...model.evidence.programs import ProgramUse
 from ...model.form import ABSENT
 from ...model.observation import DeviceCountersAnswer
 from ...model.reason import Reason, ReasonKind

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from ...model.evidence.devices import RelayCounters, TrackedSessions
+from ...model.evidence.relays import RelayCounters
+from ...model.evidence.sessions import TrackedSessions
 from ...model.network import Network
 from ...model.observation import RelayAnswer
 from ...model.reason import Reason, ReasonKind

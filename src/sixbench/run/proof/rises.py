@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...model import observation
-from ...model.evidence.devices import Count
+from ...model.evidence.counts import Count
 
 Counts = Mapping[str, observation.Count]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ...model.evidence.devices import TrackedSessions
+from ...model.evidence.sessions import TrackedSessions
 from ...model.form import ABSENT
 from ...model.observation import TrackingAnswer
 from ...model.reason import Reason, ReasonKind

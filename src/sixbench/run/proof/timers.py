@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ...lab.queues import bucket_slack_ns
-from ...model.evidence.links import LateTimers
+from ...model.evidence.timers import LateTimers
 from ...model.observation import DeviceTimers
 from ...model.reason import Reason, ReasonKind
 from ...model.topology import Link

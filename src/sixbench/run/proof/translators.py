@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ...model.evidence.devices import Count, TranslatorCounters
+from ...model.evidence.counts import Count
+from ...model.evidence.translators import TranslatorCounters
 from ...model.network import Network
 from ...model.observation import TranslatorState
 from ...model.reason import Reason, ReasonKind

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...model.device import QUIET_DROPS
-from ...model.evidence.devices import Count, TunnelCounters
+from ...model.evidence.counts import Count
 from ...model.evidence.packets import Changes
+from ...model.evidence.tunnels import TunnelCounters
 from ...model.network import Network
 from ...model.observation import TunnelState
 from ...model.reason import Reason, ReasonKind

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...model.evidence import Evidence
-from ...model.evidence.links import LinkEvent
+from ...model.evidence.events import LinkEvent
 from ...model.experiment import LinkChange
 from ...model.reason import Reason, ReasonKind
 from ...model.units import format_duration

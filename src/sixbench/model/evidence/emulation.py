@@ -1,10 +1,9 @@
-"""Evidence about links: those with a known truth, changes in the middle of a trial, and timers that were late."""
+"""Links with a known truth, and what our emulator counted of them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -72,44 +71,6 @@ class EmulatedLink(Kept):
     def way(self, name: str) -> EmulatedWay:
         """Counts in a direction of `model.emulation.WAYS`. Nothing is known of it where the emulator is not ours."""
         return {"forward": self.forward, "reverse": self.reverse}[name] or EmulatedWay()
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LinkEvent(Kept):
-    """A change of a link in the middle of the trial.
-
-    Attributes:
-        due_ns, done_ns: after the trial's start.
-        mtu_bytes: the new MTU, where that changed.
-        forward, reverse: the properties of the direction that changed (`model.topology.Direction`), with new values.
-        failed: what went wrong.
-    """
-
-    link: Name
-    due_ns: Natural
-    done_ns: Natural
-    mtu_bytes: Natural | None = None
-    forward: dict[Name, Any] | None = None
-    reverse: dict[Name, Any] | None = None
-    failed: Text | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LateTimers(Kept):
-    """The timers of the token bucket that sends on a link (`run.proof.timers`).
-
-    Attributes:
-        expired: how often one ran.
-        late: how often it was later than the bucket has room for, which is `slack_ns`.
-        worst_ns: the latest.
-        lost_ns: for how long nothing was sent because of that, in all.
-    """
-
-    expired: Natural
-    late: Natural
-    worst_ns: Natural
-    lost_ns: Natural
-    slack_ns: Natural
 
 
 _BUCKETS = {name: {"buckets"} for name in ("delay", "lateness", "ipdv")}

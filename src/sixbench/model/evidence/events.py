@@ -1,0 +1,28 @@
+"""Changes of links in the middle of a trial."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..form import Kept, Name, Natural, Text
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LinkEvent(Kept):
+    """A change of a link in the middle of the trial.
+
+    Attributes:
+        due_ns, done_ns: after the trial's start.
+        mtu_bytes: the new MTU, where that changed.
+        forward, reverse: the properties of the direction that changed (`model.topology.Direction`), with new values.
+        failed: what went wrong.
+    """
+
+    link: Name
+    due_ns: Natural
+    done_ns: Natural
+    mtu_bytes: Natural | None = None
+    forward: dict[Name, Any] | None = None
+    reverse: dict[Name, Any] | None = None
+    failed: Text | None = None

@@ -1,0 +1,34 @@
+"""Counts of translators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..form import Kept, Name
+from ..topology import Family
+from .counts import Count
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TranslatorCounters(Kept):
+    """Counts of a translator, in packets as they came to it.
+
+    Attributes:
+        to_ipv6, to_ipv4: those that it translated.
+        slow: of these, those that user space translated, by the clause that decided.
+        answered: those whose source was told of an error instead, by clause.
+        drops: by clause.
+        waiting: fragments that still waited for the first one of their packet at the trial's end; None: it was not
+            counted.
+    """
+
+    to_ipv6: Count
+    to_ipv4: Count
+    slow: dict[Name, Count] = field(default_factory=dict)
+    answered: dict[Name, Count] = field(default_factory=dict)
+    drops: dict[Name, Count] = field(default_factory=dict)
+    waiting: Count | None = None
+
+    def to(self, family: Family) -> Count:
+        """Those that it translated to a family."""
+        return self.to_ipv6 if family == 6 else self.to_ipv4
