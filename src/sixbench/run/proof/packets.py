@@ -4,7 +4,7 @@ path, and counters of the tunnels' ends."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...model.captured import IcmpHeader, IpHeader, Layer, TransportHeader, vlan_id_of
@@ -195,84 +195,113 @@ def _segment(
 ) -> Segment:
     """The packets that were seen on a link. Reasons against the trial are added to `invalid`. `due`: the claims of the
     path that must have been seen."""
-    packets = capture.packets
-    stacks: dict[str, int] = {}
-    leftovers: dict[str, int] = {}
-    errors: Counter[str] = Counter()
-    outer: Counter[str] = Counter()
-    atomic = 0
-    largest = 0
     match = LegMatch(
         crossings=(view.crossing, *view.others),
         chooses_hop_limits=traffic.chooses_hop_limits,
         destinations=traffic.destinations,
     )
-    claimed = view.all_claimed
-    allowed = {*claimed, *(f"fragment of {name}" for name in claimed)}
+    seen = _seen_packets(capture.packets, view, match)
+    invalid += _reasons(view, seen, match, due)
+    return Segment(
+        link=view.link.name,
+        node=view.end.node,
+        interface=view.end.name,
+        claimed=" and ".join(view.all_claimed),
+        stacks=seen.stacks,
+        outer=dict(seen.outer),
+        other_addresses=dict(match.addresses),
+        other_hop_limits=dict(match.hop_limits),
+        errors=dict(seen.errors),
+        leftovers=seen.leftovers,
+        atomic_fragments=seen.atomic,
+        captured_packets=seen.packets,
+        capture_dropped=capture.dropped,
+        max_ip_bytes=seen.largest_bytes or None,
+        packets=tuple(packet.kept for packet in _largest_first(capture.packets)[:SHOWN_PACKETS]),
+    )
+
+
+@dataclass(kw_only=True)
+class _SeenPackets:
+    """The captured packets of a link, by their kinds.
+
+    Attributes:
+        packets: their number, with those that keep the link going.
+        stacks: numbers of packets by their headers.
+        leftovers: the same of segments without data that the path does not claim, while they are few.
+        errors: numbers of ICMP errors.
+        outer: numbers of packets by the addresses of the outermost header.
+        atomic: number of atomic fragments.
+        largest_bytes: of an IP packet.
+    """
+
+    packets: int
+    stacks: dict[str, int] = field(default_factory=dict)
+    leftovers: dict[str, int] = field(default_factory=dict)
+    errors: Counter[str] = field(default_factory=Counter)
+    outer: Counter[str] = field(default_factory=Counter)
+    atomic: int = 0
+    largest_bytes: int = 0
+
+
+def _allowed(view: Viewpoint) -> set[str]:
+    """The stacks of headers that the path claims on a link, and their fragments."""
+    return {*view.all_claimed, *(f"fragment of {name}" for name in view.all_claimed)}
+
+
+def _seen_packets(packets: Sequence[Packet], view: Viewpoint, match: LegMatch) -> _SeenPackets:
+    """Sorts the packets of a link, and shows those of the path to `match`."""
+    seen = _SeenPackets(packets=len(packets))
+    allowed = _allowed(view)
     fewest = min(len(crossing.headers) for crossing in (view.crossing, *view.others))
-    place = f"on {view.link.name} at {view.end.node}"
     for packet in packets:
         layers = [layer for layer in packet.layers if layer.kind in STACK_HEADERS]
         if not layers or _keeps_the_link_going(packet.layers):
             continue
         error = _error(packet.layers) if len(layers) < fewest else None
         if error is not None:
-            errors[error] += 1
+            seen.errors[error] += 1
             continue
         headers = stack_name(layer.kind for layer in layers)
         stack = in_vlan(headers, vlan_id_of(packet.layers))
         is_later_fragment = _is_later_fragment(packet.layers)
         if is_later_fragment:
-            stack = next((f"fragment of {name}" for name in claimed if f"{name} in ".endswith(f" {stack} in ")), stack)
+            claims = (name for name in view.all_claimed if f"{name} in ".endswith(f" {stack} in "))
+            stack = next((f"fragment of {name}" for name in claims), stack)
         if stack not in allowed and _is_bare_segment(packet.layers):
-            leftovers[stack] = leftovers.get(stack, 0) + 1
+            seen.leftovers[stack] = seen.leftovers.get(stack, 0) + 1
             continue
-        stacks[stack] = stacks.get(stack, 0) + 1
+        seen.stacks[stack] = seen.stacks.get(stack, 0) + 1
         if not is_later_fragment and not _has_error(packet.layers):
             match.see(headers, layers)
-        atomic += any(_is_atomic_fragment(layer) for layer in layers)
+        seen.atomic += any(_is_atomic_fragment(layer) for layer in layers)
         if isinstance(layers[0], IpHeader):
-            largest = max(largest, layers[0].total_bytes or 0)
-            outer.update([f"{layers[0].source} > {layers[0].destination}"] if layers[0].source else [])
-    if sum(leftovers.values()) > LEFTOVER_PACKETS:
-        stacks, leftovers = dict(Counter(stacks) + Counter(leftovers)), {}
-    if not stacks and due:
-        invalid.append(Reason(kind=ReasonKind.NOT_SEEN, text=f"no packet of the trial was seen {place}"))
-    all_claimed = " and ".join(claimed)
-    invalid.extend(
-        Reason(
-            kind=ReasonKind.OTHER_PATH,
-            text=f"{count} of {len(packets)} packets seen {place} were {stack}, where the path claims {all_claimed}",
-        )
-        for stack, count in stacks.items()
-        if stack not in allowed
-    )
-    invalid += match.reasons(place)
-    if stacks and len(claimed) > 1:
-        missing = [name for name in due if not {name, f"fragment of {name}"} & stacks.keys()]
-        invalid.extend(
-            Reason(kind=ReasonKind.NOT_SEEN, text=f"no packet of {name} was seen {place}") for name in missing
-        )
-    if largest > view.link.mtu_bytes and not view.link.offload_on:
-        words = f"a packet of {largest} bytes was seen {place}, whose MTU is {view.link.mtu_bytes}"
-        invalid.append(Reason(kind=ReasonKind.TOO_LARGE, text=words))
-    return Segment(
-        link=view.link.name,
-        node=view.end.node,
-        interface=view.end.name,
-        claimed=all_claimed,
-        stacks=stacks,
-        outer=dict(outer),
-        other_addresses=dict(match.addresses),
-        other_hop_limits=dict(match.hop_limits),
-        errors=dict(errors),
-        leftovers=leftovers,
-        atomic_fragments=atomic,
-        captured_packets=len(packets),
-        capture_dropped=capture.dropped,
-        max_ip_bytes=largest or None,
-        packets=tuple(packet.kept for packet in _largest_first(packets)[:SHOWN_PACKETS]),
-    )
+            seen.largest_bytes = max(seen.largest_bytes, layers[0].total_bytes or 0)
+            seen.outer.update([f"{layers[0].source} > {layers[0].destination}"] if layers[0].source else [])
+    if sum(seen.leftovers.values()) > LEFTOVER_PACKETS:
+        seen.stacks, seen.leftovers = dict(Counter(seen.stacks) + Counter(seen.leftovers)), {}
+    return seen
+
+
+def _reasons(view: Viewpoint, seen: _SeenPackets, match: LegMatch, due: Collection[str]) -> Iterator[Reason]:
+    """Reasons against a trial of which these packets were seen on a link."""
+    place = f"on {view.link.name} at {view.end.node}"
+    claimed, allowed = view.all_claimed, _allowed(view)
+    if not seen.stacks and due:
+        yield Reason(kind=ReasonKind.NOT_SEEN, text=f"no packet of the trial was seen {place}")
+    for stack, count in seen.stacks.items():
+        if stack not in allowed:
+            claim = f"where the path claims {' and '.join(claimed)}"
+            text = f"{count} of {seen.packets} packets seen {place} were {stack}, {claim}"
+            yield Reason(kind=ReasonKind.OTHER_PATH, text=text)
+    yield from match.reasons(place)
+    if seen.stacks and len(claimed) > 1:
+        missing = [name for name in due if not {name, f"fragment of {name}"} & seen.stacks.keys()]
+        for name in missing:
+            yield Reason(kind=ReasonKind.NOT_SEEN, text=f"no packet of {name} was seen {place}")
+    if seen.largest_bytes > view.link.mtu_bytes and not view.link.offload_on:
+        words = f"a packet of {seen.largest_bytes} bytes was seen {place}, whose MTU is {view.link.mtu_bytes}"
+        yield Reason(kind=ReasonKind.TOO_LARGE, text=words)
 
 
 def _keeps_the_link_going(layers: Sequence[Layer]) -> bool:
