@@ -61,14 +61,14 @@ fn write_outcomes(header: &Path, output: &Path) -> Result<(), String> {
     let [mut names, mut reasons, mut verdicts, mut words] = [const { String::new() }; 4];
     let mut count = 0;
     for entry in text.split("\tOUTCOME(").skip(1) {
-        let [name, reason, verdict, said, ..] = entry.split('"').collect::<Vec<_>>()[..] else {
+        let [name, reason, verdict, explanation, ..] = entry.split('"').collect::<Vec<_>>()[..] else {
             return Err(format!("{}: not an outcome: {entry}", header.display()));
         };
         let [name, verdict] = [name, verdict].map(|field| camel_case(field.trim_matches([',', ' ', '\\', '\n', '\t'])));
         let _ = writeln!(names, "{name},");
         let _ = writeln!(reasons, "Self::{name} => {reason:?},");
         let _ = writeln!(verdicts, "Self::{name} => Verdict::{verdict},");
-        let _ = writeln!(words, "Self::{name} => {said:?},");
+        let _ = writeln!(words, "Self::{name} => {explanation:?},");
         count += 1;
     }
     let all = names.replace('\n', "\nSelf::");

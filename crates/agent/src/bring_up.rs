@@ -33,8 +33,8 @@ pub fn bring_up(translators: &Arc<Mutex<Translators>>, request: BringUp) -> Job 
     Box::new(move || {
         let BringUp { dhcp, discovery, translator, ip } = request;
         let begun_ns = clock::monotonic_ns();
-        let told = dhcp.map(|request| dhcp::ask(&request)).transpose()?;
-        let told = told.map(|told| (told, clock::monotonic_ns()));
+        let ipv6_only = dhcp.map(|request| dhcp::ask(&request)).transpose()?;
+        let ipv6_only = ipv6_only.map(|ipv6_only| (ipv6_only, clock::monotonic_ns()));
         let discovered = prefix::discover(&discovery)?;
         let discovered_ns = clock::monotonic_ns();
         let translator = translator.with_prefix(discovered.prefix);
@@ -47,9 +47,9 @@ pub fn bring_up(translators: &Arc<Mutex<Translators>>, request: BringUp) -> Job 
             "discovered": to_value(&discovered)?,
             "begun_ns": begun_ns, "discovered_ns": discovered_ns, "configured_ns": configured_ns,
         });
-        if let Some((told, told_ns)) = told {
-            answer["dhcp"] = to_value(&told)?;
-            answer["dhcp_ns"] = json!(told_ns);
+        if let Some((ipv6_only, ipv6_only_ns)) = ipv6_only {
+            answer["dhcp"] = to_value(&ipv6_only)?;
+            answer["dhcp_ns"] = json!(ipv6_only_ns);
         }
         Ok(answer)
     })

@@ -213,13 +213,13 @@ impl Hosted {
         let mut child = command.spawn()?;
         self.lock().holder = Some(child.id());
         let listener = self.listen(&mut child)?;
-        let told = self.follow(&mut child, start);
+        let followed = self.follow(&mut child, start);
         // Whatever went wrong, nothing of it stays.
         let _ = child.kill();
         let status = child.wait()?;
         let _ = listener.join();
         let last = self.lock().log.last_line(SHOWN_CHARS);
-        Ok(self.words(start, told?, status, &last))
+        Ok(self.words(start, followed?, status, &last))
     }
 
     /// Lets a thread keep what the program says.

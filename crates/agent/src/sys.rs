@@ -93,8 +93,8 @@ impl Counters {
     /// The counters of another process, which has made no fewer.
     pub fn of(memory: BorrowedFd<'_>, count: usize) -> io::Result<Self> {
         let bytes = count * size_of::<AtomicU64>();
-        let made = File::from(memory.try_clone_to_owned()?).metadata()?.len();
-        if made < bytes as u64 {
+        let file_bytes = File::from(memory.try_clone_to_owned()?).metadata()?.len();
+        if file_bytes < bytes as u64 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         Mapping::shared(memory.as_raw_fd(), 0, bytes).map(Self)

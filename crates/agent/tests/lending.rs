@@ -170,23 +170,23 @@ fn what_the_machine_needs_is_refused() {
         String::from_utf8(output.stderr).expect("text")
     };
     let before = state(&mut machine);
-    let said = refused(&machine, "e9", "");
+    let message = refused(&machine, "e9", "");
     assert_eq!(
-        said,
+        message,
         "sixbench-agent: borrowing e9: this machine has no such interface, or another run has it; it has e1, e2\n"
     );
     assert!(refused(&machine, "lo", "").contains("borrowing lo: it is not an Ethernet interface"));
     for (client, server) in [("192.0.2.5", "203.0.113.1"), ("203.0.113.9", "192.0.2.1"), ("2001:db8::5", "2001:db8::9")]
     {
-        let said = refused(&machine, "e1", &format!("{client} 50000 {server} 22"));
-        assert!(said.contains("the connection to this machine uses it"), "{said}");
+        let message = refused(&machine, "e1", &format!("{client} 50000 {server} 22"));
+        assert!(message.contains("the connection to this machine uses it"), "{message}");
     }
     machine.exec(&["ip", "link", "add", "br5", "type", "bridge"]);
     machine.exec(&["ip", "link", "set", "e2", "master", "br5"]);
     assert!(refused(&machine, "e2", "").contains("borrowing e2: it is a port of br5"));
-    let told: Value =
+    let interfaces: Value =
         serde_json::from_str(&machine.exec(&[env!("CARGO_BIN_EXE_sixbench-agent"), "lendable"])).expect("JSON");
-    let of = |interface: &str| told.as_array().expect("a list").iter().find(|one| one["interface"] == interface);
+    let of = |interface: &str| interfaces.as_array().expect("a list").iter().find(|one| one["interface"] == interface);
     assert_eq!(
         of("e1"),
         Some(&json!({
@@ -227,8 +227,8 @@ fn what_others_need_is_refused() {
         let Some(mut machine) = machine() else { return };
         let argv: Vec<&str> = ["ip"].into_iter().chain(command.split(' ')).collect();
         machine.exec(&argv);
-        let said = refused_e1(&mut machine);
-        assert!(said.starts_with(&format!("sixbench-agent: borrowing e1: {words}")), "{said}");
+        let message = refused_e1(&mut machine);
+        assert!(message.starts_with(&format!("sixbench-agent: borrowing e1: {words}")), "{message}");
     }
 }
 
@@ -244,10 +244,10 @@ fn what_a_program_listens_at_is_refused() {
         assert!(Instant::now() < until, "tcpdump does not listen");
         thread::sleep(Duration::from_millis(5));
     }
-    let said = refused_e1(&mut machine);
+    let message = refused_e1(&mut machine);
     let _ = (listening.kill(), listening.wait());
     let words = "a socket of tcpdump is bound to it; end that program, or name another one";
-    assert_eq!(said, format!("sixbench-agent: borrowing e1: {words}\n"));
+    assert_eq!(message, format!("sixbench-agent: borrowing e1: {words}\n"));
 }
 
 #[test]

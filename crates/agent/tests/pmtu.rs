@@ -158,9 +158,9 @@ fn routers_tell_of_a_path_that_becomes_narrower_and_again() {
             let [forward, reverse] = chain.measure(family, 10_000 * MS);
             agree(&forward, 1400);
             agree(&reverse, 1400);
-            let told: Vec<_> = forward["kernel"]["errors"].as_array().expect("a list").iter().collect();
-            assert_eq!(told.len(), 2, "{forward}");
-            for (error, (router, mtu)) in told.iter().zip([(1, 1450), (2, 1400)]) {
+            let reported: Vec<_> = forward["kernel"]["errors"].as_array().expect("a list").iter().collect();
+            assert_eq!(reported.len(), 2, "{forward}");
+            for (error, (router, mtu)) in reported.iter().zip([(1, 1450), (2, 1400)]) {
                 assert_eq!(error["reported_mtu_bytes"], mtu);
                 assert_eq!(error["address"], Chain::towards_client(family, router));
             }
@@ -347,7 +347,7 @@ fn each_df_policy_has_its_ledger() {
     let Some(mut chain) = Chain::build(&[1500, 1400, 1500]) else { return };
     for family in [V4, V6] {
         let ends = chain.ends(family);
-        let told = if family == V4 { "fragmentation-needed" } else { "packet-too-big" };
+        let reported = if family == V4 { "fragmentation-needed" } else { "packet-too-big" };
         for df in ["clear", "kernel", "probe", "set"] {
             chain.shell(0, "ip route flush cache; ip -6 route flush cache");
             let params = json!({"datagram_bytes": 1430, "count": 20, "rate_pps": 200, "df": df});
@@ -362,11 +362,11 @@ fn each_df_policy_has_its_ledger() {
             assert_eq!(unique + lost, sent);
             match df {
                 "clear" => assert!(client.get("refused").is_none() && unique >= 19, "{df}"),
-                "kernel" => assert!(client["refused"] == 0 && unique >= 15 && number(&client["errors"][told]) >= 1),
-                "probe" => assert_eq!((sent, unique, &client["errors"]), (20, 0, &json!({told: 20}))),
+                "kernel" => assert!(client["refused"] == 0 && unique >= 15 && number(&client["errors"][reported]) >= 1),
+                "probe" => assert_eq!((sent, unique, &client["errors"]), (20, 0, &json!({reported: 20}))),
                 _ => {
                     assert_eq!((unique, sent + number(&client["refused"])), (0, 20));
-                    assert_eq!(client["errors"], json!({told: sent}));
+                    assert_eq!(client["errors"], json!({reported: sent}));
                 }
             }
             assert_eq!(client["send_errors"], json!({}));

@@ -119,8 +119,11 @@ fn what_is_reassembled_may_be_longer_than_the_device() {
             );
             // The source is told of a next link that is too narrow, as by any router.
             chain.shell(ROUTER_2, "ip link set e0 mtu 1400");
-            let told = chain.shell(HOST_1, &format!("ping -c 2 -i 0.2 -W 1 -M do -s 8000 {to}2 || true"));
-            assert!(told.contains("mtu = 1400") || told.contains("mtu=1400") || told.contains("mtu: 1400"), "{told}");
+            let output = chain.shell(HOST_1, &format!("ping -c 2 -i 0.2 -W 1 -M do -s 8000 {to}2 || true"));
+            assert!(
+                output.contains("mtu = 1400") || output.contains("mtu=1400") || output.contains("mtu: 1400"),
+                "{output}"
+            );
         }
     }
 }

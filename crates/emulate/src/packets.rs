@@ -8,21 +8,21 @@ use std::collections::BinaryHeap;
 pub struct Pool {
     buffer_bytes: usize,
     free: Vec<Box<[u8]>>,
-    made: usize,
+    allocated: usize,
     most: usize,
 }
 
 impl Pool {
     /// A pool of at most `most` buffers of `buffer_bytes`.
     pub fn new(buffer_bytes: usize, most: usize) -> Self {
-        Self { buffer_bytes, free: Vec::new(), made: 0, most }
+        Self { buffer_bytes, free: Vec::new(), allocated: 0, most }
     }
 
     /// A buffer, unless there are as many as may be.
     pub fn take(&mut self) -> Option<Box<[u8]>> {
         self.free.pop().or_else(|| {
-            (self.made < self.most).then(|| {
-                self.made += 1;
+            (self.allocated < self.most).then(|| {
+                self.allocated += 1;
                 vec![0; self.buffer_bytes].into_boxed_slice()
             })
         })

@@ -12,11 +12,14 @@ pub fn discovery(data: &[u8]) {
     let Some((id, message)) = data.split_first_chunk() else { return };
     let arrived = Arrived { message, source: ROUTER, hop_limit: HOP_LIMIT };
     let _ = check_solicitation(&arrived);
-    if let Ok(said) = Advertisement::parse(&arrived) {
-        for told in &said.pref64 {
-            assert_eq!(told.check(), Ok(()));
+    if let Ok(advertisement) = Advertisement::parse(&arrived) {
+        for pref64 in &advertisement.pref64 {
+            assert_eq!(pref64.check(), Ok(()));
         }
-        assert_eq!(Advertisement::parse(&Arrived { message: &said.encode(None), ..arrived }), Ok(said));
+        assert_eq!(
+            Advertisement::parse(&Arrived { message: &advertisement.encode(None), ..arrived }),
+            Ok(advertisement)
+        );
     }
     if let Ok(prefixes) = prefixes_in(message, u16::from_be_bytes(*id)) {
         assert!(!prefixes.is_empty() && prefixes.iter().all(|prefix| prefix.check().is_ok()));

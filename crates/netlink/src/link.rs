@@ -122,8 +122,8 @@ mod tests {
         assert_eq!(Link::parse(elsewhere.body()), Some(link.clone()));
         let mut older = e0().body()[..LINK_BYTES + 8].to_vec();
         older[FLAGS_AT..LINK_BYTES].fill(0);
-        let told = Link { is_up: false, carrier_losses: None, queue: None, max_segments: None, ..link };
-        assert_eq!(Link::parse(&older), Some(told));
+        let expected = Link { is_up: false, carrier_losses: None, queue: None, max_segments: None, ..link };
+        assert_eq!(Link::parse(&older), Some(expected));
     }
 
     #[test]

@@ -86,9 +86,9 @@ impl Device {
     /// Makes a pair by these commands, and gives it these settings.
     pub(crate) fn pair(name: String, doing: &str, commands: &str, settings: &[(String, &'static str)]) -> Result<Self> {
         let doing = format!("{doing} {name}");
-        let made = ip(commands).map_err(|error| Error::system(&doing, "ip -batch", error));
+        let outcome = ip(commands).map_err(|error| Error::system(&doing, "ip -batch", error));
         let device = Self { name, near_ifindex: 0, far_ifindex: 0 };
-        made?;
+        outcome?;
         for (file, value) in settings {
             set(file, value, &doing)?;
         }

@@ -143,8 +143,11 @@ mod tests {
         let device = Device { netns_inode: 7, name: "h1r1".to_owned(), slack_ns: 5 };
         let key = key_of(&device);
         assert_eq!((&key[..4], &key[4..9], &key[9..]), (&7_u32.to_ne_bytes()[..], &b"h1r1\0"[..], &[0; 11][..]));
-        let told = seen(&key, [5, 4, 3, 2, 1]);
-        assert_eq!((told.device.as_str(), told.expired, told.late, told.worst_ns, told.lost_ns), ("h1r1", 4, 3, 2, 1));
+        let counts = seen(&key, [5, 4, 3, 2, 1]);
+        assert_eq!(
+            (counts.device.as_str(), counts.expired, counts.late, counts.worst_ns, counts.lost_ns),
+            ("h1r1", 4, 3, 2, 1)
+        );
         assert_eq!(key_of(&Device { name: "x".repeat(40), ..device })[19], 0);
     }
 }

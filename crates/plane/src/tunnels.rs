@@ -21,7 +21,7 @@ use crate::{Error, Result};
 pub struct Tunnels {
     tunnels: BTreeMap<String, Tunnel>,
     /// Number of tunnels made so far.
-    made: u64,
+    added: u64,
     /// Holds the kernel's run time statistics switched on.
     statistics: Option<OwnedFd>,
 }
@@ -116,11 +116,11 @@ impl Tunnels {
             _groups: groups,
             _device: device,
             endpoint: Endpoint { local: spec.local, payload: spec.payload },
-            place: (spec.mapping.peer().is_none(), self.made),
+            place: (spec.mapping.peer().is_none(), self.added),
             spec: spec.clone(),
             measured_from: BTreeMap::new(),
         };
-        self.made += 1;
+        self.added += 1;
         self.tunnels.insert(spec.device.clone(), tunnel);
         self.share()?;
         Ok(added)

@@ -25,11 +25,11 @@ fn vectors() -> &'static [(Whole, Vec<Vec<u8>>)] {
 fn read(text: &str) -> (Whole, Vec<Vec<u8>>) {
     let vector: Value = serde_json::from_str(text).expect("a vector");
     let softwire = &vector["softwire"];
-    let spec = |told: &Value| -> Spec {
-        let mut told = told.clone();
-        told["device"] = json!("t");
-        told["underlay"] = json!(["u"]);
-        serde_json::from_value(told).expect("a tunnel")
+    let spec = |tunnel: &Value| -> Spec {
+        let mut tunnel = tunnel.clone();
+        tunnel["device"] = json!("t");
+        tunnel["underlay"] = json!(["u"]);
+        serde_json::from_value(tunnel).expect("a tunnel")
     };
     let others = softwire["others"].as_array().into_iter().flatten();
     let ends = std::iter::once(&softwire["tunnel"]).chain(others).map(spec).collect();

@@ -119,10 +119,10 @@ fn the_source_is_told_of_a_packet_that_is_too_long() {
     let carried = whole(&six_in_four()).carry(&ipv6_packet(17, &[0; 1300]));
     assert_eq!((carried.outcome, carried.section), (Outcome::OuterTooBig, Some("RFC 8200 section 5")));
     let answer = answered(carried.verdict);
-    let told = ipv6::Packet::parse(Span::whole(&answer)).expect("IPv6");
-    assert_eq!(told.destination().to_string(), "2001:db8:1::1");
+    let reply = ipv6::Packet::parse(Span::whole(&answer)).expect("IPv6");
+    assert_eq!(reply.destination().to_string(), "2001:db8:1::1");
     assert_eq!((&answer[40..42], &answer[44..48]), (&[2, 0][..], &1280_u32.to_be_bytes()[..]));
-    let pseudo = checksum::pseudo_header_v6(told.source(), told.destination(), 58, answer.len() as u32 - 40);
+    let pseudo = checksum::pseudo_header_v6(reply.source(), reply.destination(), 58, answer.len() as u32 - 40);
     assert_eq!(checksum::add(pseudo, checksum::sum(&answer[40..])), u16::MAX);
 
     let carried = whole(&four_in_six()).carry(&ipv4_packet(true, 17, &[0; 1300]));

@@ -217,8 +217,8 @@ mod tests {
     fn a_program_that_says_nothing_may_be_another_one() {
         let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let port = silent.local_addr().expect("its address").port();
-        let said = error_at("127.0.0.1", port, Duration::from_millis(50));
-        assert!(said.contains("or another program uses that port"), "{said}");
+        let message = error_at("127.0.0.1", port, Duration::from_millis(50));
+        assert!(message.contains("or another program uses that port"), "{message}");
     }
 
     #[test]
@@ -231,8 +231,8 @@ mod tests {
             (io::ErrorKind::PermissionDenied, "check its firewall"),
             (io::ErrorKind::AddrNotAvailable, "give an address of this machine with -B"),
         ] {
-            let said = no_connection(at, &kind.into()).to_string();
-            assert!(said.contains(help), "{said}");
+            let message = no_connection(at, &kind.into()).to_string();
+            assert!(message.contains(help), "{message}");
         }
     }
 }

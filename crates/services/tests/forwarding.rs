@@ -80,7 +80,7 @@ fn question(text: &str) -> Vec<u8> {
     [&[0, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0][..], name.wire(), &[0, 28, 0, 1]].concat()
 }
 
-fn made() -> Vec<u8> {
+fn synthesised() -> Vec<u8> {
     MADE.parse::<Ipv6Addr>().expect("an address").octets().to_vec()
 }
 
@@ -110,7 +110,7 @@ fn addresses_are_made_for_datagrams_and_connections_with_questions_in_a_row() {
     let pair = pair(0, |asked, _, socket, from| {
         socket.send_to(&answer(asked, ADDRESS), from).expect("sent");
     });
-    assert_eq!(pair.ask("a.example"), (0, vec![made()]));
+    assert_eq!(pair.ask("a.example"), (0, vec![synthesised()]));
     let mut stream = TcpStream::connect(pair.at).expect("a connection");
     stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
     for text in ["b.example", "ipv4only.arpa", "c.example"] {
@@ -142,7 +142,7 @@ fn answers_with_another_number_question_or_source_do_not_count() {
         }
         socket.send_to(&answer(asked, ADDRESS), from).expect("sent");
     });
-    assert_eq!(pair.ask("a.example"), (0, vec![made()]));
+    assert_eq!(pair.ask("a.example"), (0, vec![synthesised()]));
     assert_eq!(pair.resolver.counters().ignored["unasked"], 6);
 }
 
@@ -157,7 +157,7 @@ fn an_answer_to_a_question_that_was_asked_again_comes_too_late() {
             socket.send_to(&answer(asked, ADDRESS), from).expect("sent");
         }
     });
-    assert_eq!(pair.ask("a.example"), (0, vec![made()]));
+    assert_eq!(pair.ask("a.example"), (0, vec![synthesised()]));
     let counters = pair.resolver.counters();
     assert_eq!((counters.asked, counters.unanswered, counters.ignored.get("unasked")), (3, 0, Some(&1)));
     let asked: Vec<_> = pair.asked.try_iter().collect();
@@ -199,7 +199,7 @@ fn a_cut_answer_is_asked_for_by_a_connection() {
         }
         socket.send_to(&message, from).expect("sent");
     });
-    assert_eq!(pair.ask("a.example"), (0, vec![made()]));
+    assert_eq!(pair.ask("a.example"), (0, vec![synthesised()]));
     assert_eq!(pair.resolver.counters().asked, 3);
 }
 

@@ -84,9 +84,9 @@ pub fn next(socket: &impl AsFd) -> Option<Queued> {
         let mut parts = [IoSliceMut::new(&mut quote)];
         let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
         let message = recvmsg::<()>(socket.as_fd().as_raw_fd(), &mut parts, Some(&mut control), flags).ok()?;
-        let told = message.cmsgs().ok().and_then(|mut messages| messages.find_map(extended_error));
+        let extended = message.cmsgs().ok().and_then(|mut messages| messages.find_map(extended_error));
         let quoted_bytes = message.bytes.min(QUOTE_BYTES);
-        let Some((error, from)) = told else { continue };
+        let Some((error, from)) = extended else { continue };
         match error.ee_origin {
             libc::SO_EE_ORIGIN_LOCAL if error.ee_errno == libc::EMSGSIZE as u32 => {
                 return Some(Queued::Refused { mtu_bytes: error.ee_info });
@@ -146,14 +146,14 @@ pub fn next_send_time(socket: &impl AsFd) -> Option<SendTime> {
     loop {
         let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
         let message = recvmsg::<()>(socket.as_fd().as_raw_fd(), &mut [], Some(&mut control), flags).ok()?;
-        let (mut time, mut told) = (None, None);
+        let (mut time, mut extended) = (None, None);
         for message in message.cmsgs().ok()? {
             match message {
                 ControlMessageOwned::ScmTimestampsns(times) => time = Some(times.system),
-                other => told = extended_error(other).or(told),
+                other => extended = extended_error(other).or(extended),
             }
         }
-        let (Some(time), Some((error, _))) = (time, told) else { continue };
+        let (Some(time), Some((error, _))) = (time, extended) else { continue };
         let stage = match (error.ee_origin, error.ee_info) {
             (libc::SO_EE_ORIGIN_TIMESTAMPING, SCM_TSTAMP_SND) => Stage::Device,
             (libc::SO_EE_ORIGIN_TIMESTAMPING, SCM_TSTAMP_SCHED) => Stage::Queue,

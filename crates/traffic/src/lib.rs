@@ -42,8 +42,8 @@ pub fn registry() -> &'static [&'static dyn Workload] {
 
 /// The parameters of every workload, by its name: see [`params::table`].
 pub fn parameters() -> Result<Value> {
-    let told = registry().iter().map(|workload| Ok((workload.name().to_owned(), workload.parameters()?)));
-    Ok(Value::Object(told.collect::<Result<_>>()?))
+    let tables = registry().iter().map(|workload| Ok((workload.name().to_owned(), workload.parameters()?)));
+    Ok(Value::Object(tables.collect::<Result<_>>()?))
 }
 
 /// The workload of that name, or `unknown-workload`.

@@ -89,13 +89,13 @@ pub fn table<T>(
 ) -> Result<Value> {
     let mut params = Params::new(workload, example)?;
     by(&mut params)?;
-    let told = params.known.into_iter().map(|(name, Form { mut bounds, default })| {
+    let forms = params.known.into_iter().map(|(name, Form { mut bounds, default })| {
         if let Some(default) = default {
             bounds["default"] = default;
         }
         (name.to_owned(), bounds)
     });
-    Ok(Value::Object(told.collect()))
+    Ok(Value::Object(forms.collect()))
 }
 
 impl<'a> Params<'a> {
@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_table_has_bounds_choices_and_defaults() {
-        let told = table("w", &json!({"count": 1}), |params| {
+        let forms = table("w", &json!({"count": 1}), |params| {
             params.limit(&["count"])?;
             params.integer_or("n", 1..=9, 3)?;
             params.text("n-words")?;
@@ -316,7 +316,7 @@ mod tests {
             "x": {"type": "number", "minimum": 0.5, "maximum": 1.5},
             "c": {"type": "choice", "choices": ["one", "two"], "default": "one"},
         });
-        assert_eq!(told.unwrap(), expected);
+        assert_eq!(forms.unwrap(), expected);
     }
 
     #[test]

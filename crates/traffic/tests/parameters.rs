@@ -8,19 +8,19 @@ use serde_json::Value;
 
 #[test]
 fn the_table_is_the_one_that_the_orchestrator_is_held_against() {
-    let told = sixbench_traffic::parameters().unwrap();
+    let listed = sixbench_traffic::parameters().unwrap();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("parameters.json");
     if std::env::var("SIXBENCH_UPDATE_GOLDEN").is_ok_and(|value| value == "1") {
-        std::fs::write(&path, format!("{told:#}\n")).unwrap();
+        std::fs::write(&path, format!("{listed:#}\n")).unwrap();
     }
     let kept: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-    assert_eq!(told, kept, "{} is not what the workloads read", path.display());
+    assert_eq!(listed, kept, "{} is not what the workloads read", path.display());
 }
 
 #[test]
 fn every_parameter_has_a_type_and_a_default_that_it_takes() {
-    let told = sixbench_traffic::parameters().unwrap();
-    for (workload, parameters) in told.as_object().unwrap() {
+    let listed = sixbench_traffic::parameters().unwrap();
+    for (workload, parameters) in listed.as_object().unwrap() {
         for (name, form) in parameters.as_object().unwrap() {
             assert!(form["type"].is_string(), "{workload}: {name}");
             if let (Some(default), Some(least)) =

@@ -401,11 +401,11 @@ mod tests {
             id: u32, hardware: [u8; 6], yours: u32, server: Option<u32>, lease_s: Option<u32>, bits in proptest::option::of(0..=32_u8),
             wanted in proptest::collection::vec(any::<u8>(), 0..=255), v6only_wait_s: Option<u32>, kind in 0..8_usize, is_broadcast: bool,
         ) {
-            let said = Message {
+            let message = Message {
                 yours: yours.into(), server: server.map(Ipv4Addr::from), router: server.map(Ipv4Addr::from), lease_s,
                 prefix_bits: bits, wanted, v6only_wait_s, is_broadcast, ..Message::new(Kind::ALL[kind], id, hardware)
             };
-            prop_assert_eq!(Message::parse(&said.encode()), Ok(said));
+            prop_assert_eq!(Message::parse(&message.encode()), Ok(message));
         }
 
         #[test]

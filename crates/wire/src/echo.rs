@@ -60,6 +60,6 @@ fn reply6(bytes: &[u8], is_own: impl Fn(IpAddr) -> bool) -> Option<Vec<u8>> {
         hop_limit: HOP_LIMIT,
         ..ipv6::Repr::parse(&packet)
     };
-    let told = V6Repr::Echo(echo).emit_summed(pseudo_header, checksum::sum(data));
-    Some([&header.emit()[..], &told, data].concat())
+    let message = V6Repr::Echo(echo).emit_summed(pseudo_header, checksum::sum(data));
+    Some([&header.emit()[..], &message, data].concat())
 }

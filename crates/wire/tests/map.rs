@@ -14,7 +14,7 @@ use sixbench_wire::map::{Psid, Rule, Unmapped, check_rules};
 struct Vector {
     #[serde(rename = "description")]
     _description: String,
-    rule: Told,
+    rule: WrittenRule,
     ipv4: Ipv4Addr,
     psid: u16,
     ipv6: Ipv6Addr,
@@ -26,7 +26,7 @@ struct Vector {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Told {
+struct WrittenRule {
     ipv6: String,
     ipv4: String,
     ea_bits: u8,
@@ -42,15 +42,15 @@ struct ToldPsid {
     value: u16,
 }
 
-fn rule(told: &Told) -> Rule {
-    let (ipv6, ipv6_bits) = told.ipv6.split_once('/').expect("a prefix");
-    let (ipv4, ipv4_bits) = told.ipv4.split_once('/').expect("a prefix");
+fn rule(written: &WrittenRule) -> Rule {
+    let (ipv6, ipv6_bits) = written.ipv6.split_once('/').expect("a prefix");
+    let (ipv4, ipv4_bits) = written.ipv4.split_once('/').expect("a prefix");
     Rule {
         ipv6: Net { address: ipv6.parse().expect("an address"), bits: ipv6_bits.parse().expect("a length") },
         ipv4: Net { address: ipv4.parse().expect("an address"), bits: ipv4_bits.parse().expect("a length") },
-        ea_bits: told.ea_bits,
-        psid_offset: told.psid_offset,
-        psid: told.psid.as_ref().map(|told| Psid { bits: told.bits, value: told.value }),
+        ea_bits: written.ea_bits,
+        psid_offset: written.psid_offset,
+        psid: written.psid.as_ref().map(|written| Psid { bits: written.bits, value: written.value }),
     }
 }
 

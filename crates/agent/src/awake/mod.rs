@@ -84,13 +84,13 @@ impl Spinners {
         command.stdin(Stdio::from(memory)).stdout(Stdio::piped()).stderr(Stdio::null());
         sys::tie_to_this_thread(&mut command);
         let mut child = command.spawn().map_err(|error| Failure::system(DOING, "clone", error))?;
-        let said = child.stdout.take();
+        let output = child.stdout.take();
         // The process is ended by `drop` from here on.
         let spinners = Self { processors: processors.to_vec(), counters, child };
-        let mut said =
-            BufReader::new(said.ok_or_else(|| Failure::new("internal", format!("{DOING}: it has no output")))?);
+        let mut output =
+            BufReader::new(output.ok_or_else(|| Failure::new("internal", format!("{DOING}: it has no output")))?);
         let mut line = String::new();
-        let heard = said.read_line(&mut line);
+        let heard = output.read_line(&mut line);
         if line.trim_end() != READY {
             return Err(
                 refusal(&line).unwrap_or_else(|| Failure::new("internal", format!("{DOING}: it ended ({heard:?})")))
@@ -118,9 +118,9 @@ impl Drop for Spinners {
 
 /// The refusal that the process printed, if it did.
 fn refusal(line: &str) -> Option<Failure> {
-    let mut said: Map<String, Value> = serde_json::from_str(line).ok()?;
-    let message = said.remove("message")?.as_str()?.to_owned();
+    let mut output: Map<String, Value> = serde_json::from_str(line).ok()?;
+    let message = output.remove("message")?.as_str()?.to_owned();
     let mut failure = Failure::new("system", message);
-    failure.context = said.remove("context")?.as_object()?.clone();
+    failure.context = output.remove("context")?.as_object()?.clone();
     Some(failure)
 }

@@ -73,10 +73,10 @@ fn spin(processors: &[usize]) -> Result<Infallible, Failure> {
     // The memory is shared for as long as this process lives.
     let counters: &'static Counters = Box::leak(Box::new(counters));
     for (&processor, seen) in processors.iter().zip(Seen::each(counters)) {
-        let (told, hears) = mpsc::channel();
+        let (started, hears) = mpsc::channel();
         thread::Builder::new()
             .name(format!("awake-{processor}"))
-            .spawn(move || watch(processor, &seen, &told))
+            .spawn(move || watch(processor, &seen, &started))
             .map_err(|error| Failure::system("starting a thread that keeps a processor awake", "clone", error))?;
         hears.recv().map_err(|_| Failure::new("internal", "the thread that keeps a processor awake ended"))??;
     }
@@ -87,15 +87,15 @@ fn spin(processors: &[usize]) -> Result<Infallible, Failure> {
     }
 }
 
-fn watch(processor: usize, seen: &Seen<'_>, told: &Sender<Result<(), Failure>>) {
+fn watch(processor: usize, seen: &Seen<'_>, started: &Sender<Result<(), Failure>>) {
     match settle(processor).and_then(|()| PendingWork::of_this_processor()) {
         Ok(pending) => {
             seen.begin();
             // Whoever started it waits for this.
-            let _ = told.send(Ok(()));
+            let _ = started.send(Ok(()));
             seen.watch(&pending, || false);
         }
-        Err(failure) => drop(told.send(Err(failure))),
+        Err(failure) => drop(started.send(Err(failure))),
     }
 }
 
@@ -204,12 +204,12 @@ mod tests {
         let seen = Seen::each(&counters).next().unwrap();
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
-            let (told, hears) = mpsc::channel();
+            let (started, hears) = mpsc::channel();
             let (seen, is_over) = (&seen, &is_over);
             scope.spawn(move || {
                 settle(processor).unwrap();
                 seen.begin();
-                told.send(()).unwrap();
+                started.send(()).unwrap();
                 seen.watch(&PendingWork::of_this_processor().unwrap(), || is_over.load(Ordering::Relaxed));
             });
             hears.recv().unwrap();

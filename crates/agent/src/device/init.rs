@@ -28,7 +28,7 @@ const RUN: &str = "/run";
 /// The program's private directory.
 const DIRECTORY: &str = "/run/device";
 /// The output of the last attempt to find the program ready.
-const SAID: &str = "/run/ready-said";
+const READY_OUTPUT: &str = "/run/ready-said";
 /// Mount options of the private file system, with its size.
 const RUN_OPTIONS: &str = "size=64m,mode=755";
 /// The search path of Debian's root.
@@ -162,7 +162,7 @@ fn until_ready(start: &Start, program: Pid, started: Instant) -> Option<Ended> {
             .truncate(true)
             .write(true)
             .mode(0o600)
-            .open(SAID)
+            .open(READY_OUTPUT)
             .and_then(|file| spawn(&start.ready, Output::File(file)));
         let attempt = match attempt {
             Ok(attempt) => attempt,
@@ -210,8 +210,8 @@ fn wait_for(attempt: Pid, program: Pid, deadline: Instant) -> Waited {
 
 /// Adds the last line of the attempt's output.
 fn with_words(how: String) -> String {
-    let said = fs::read_to_string(SAID).unwrap_or_default();
-    match said.lines().rev().map(str::trim).find(|line| !line.is_empty()) {
+    let output = fs::read_to_string(READY_OUTPUT).unwrap_or_default();
+    match output.lines().rev().map(str::trim).find(|line| !line.is_empty()) {
         Some(line) => format!("{how} ({line:.200})"),
         None => how,
     }

@@ -206,19 +206,20 @@ mod tests {
             address_line("eth1", &address)
         };
         let four = json!({"local": "192.0.2.1", "prefixlen": 24, "broadcast": "192.0.2.255", "scope": "global", "label": "eth1:0"});
-        let said = "address replace 192.0.2.1/24 broadcast 192.0.2.255 scope global label eth1:0 dev eth1";
-        assert_eq!(with(four).as_deref(), Some(said));
+        let expected = "address replace 192.0.2.1/24 broadcast 192.0.2.255 scope global label eth1:0 dev eth1";
+        assert_eq!(with(four).as_deref(), Some(expected));
         let peer = json!({"local": "192.0.2.1", "address": "192.0.2.2", "prefixlen": 32, "scope": "global"});
         assert_eq!(with(peer).as_deref(), Some("address replace 192.0.2.1 peer 192.0.2.2/32 scope global dev eth1"));
         let six = json!({"local": "2001:db8::1", "prefixlen": 64, "scope": "global", "valid_life_time": 300, "preferred_life_time": 0, "noprefixroute": true});
-        let said = "address replace 2001:db8::1/64 scope global valid_lft 300 preferred_lft 0 noprefixroute dev eth1";
-        assert_eq!(with(six).as_deref(), Some(said));
+        let expected =
+            "address replace 2001:db8::1/64 scope global valid_lft 300 preferred_lft 0 noprefixroute dev eth1";
+        assert_eq!(with(six).as_deref(), Some(expected));
         assert_eq!(with(json!({"local": "2001:db8::2", "prefixlen": 64, "temporary": true})), None);
     }
 
     #[test]
     fn routes_of_the_kernel_and_of_routers_come_by_themselves() {
-        let line = |told| route_line("eth1", told);
+        let line = |text| route_line("eth1", text);
         assert_eq!(line("192.0.2.0/24 proto kernel scope link src 192.0.2.1 linkdown"), None);
         assert_eq!(line("2001:db8::/64 proto ra metric 100 expires 86300sec pref medium"), None);
         assert_eq!(

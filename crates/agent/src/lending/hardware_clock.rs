@@ -13,8 +13,8 @@ pub fn of(interface: &str) -> Option<String> {
 }
 
 fn read(text: &str) -> Option<String> {
-    let told = |line: &str| BEFORE.iter().find_map(|before| line.trim().strip_prefix(before)).map(str::to_owned);
-    match text.lines().find_map(told)?.as_str() {
+    let number_of = |line: &str| BEFORE.iter().find_map(|before| line.trim().strip_prefix(before)).map(str::to_owned);
+    match text.lines().find_map(number_of)?.as_str() {
         NONE => Some(NONE.to_owned()),
         number => number.parse::<u32>().ok().map(|number| format!("/dev/ptp{number}")),
     }
@@ -26,13 +26,13 @@ mod tests {
 
     #[test]
     fn an_interface_has_a_clock_or_none_or_that_is_not_known() {
-        let told = |line: &str| {
+        let number_of = |line: &str| {
             read(&format!("Time stamping parameters for eth1:\nCapabilities:\n\tsoftware-receive\n{line}\n"))
         };
-        assert_eq!(told("PTP Hardware Clock: 1").as_deref(), Some("/dev/ptp1"));
-        assert_eq!(told("Hardware timestamp provider index: 0").as_deref(), Some("/dev/ptp0"));
-        assert_eq!(told("PTP Hardware Clock: none").as_deref(), Some("none"));
-        assert_eq!(told("PTP Hardware Clock: many"), None);
+        assert_eq!(number_of("PTP Hardware Clock: 1").as_deref(), Some("/dev/ptp1"));
+        assert_eq!(number_of("Hardware timestamp provider index: 0").as_deref(), Some("/dev/ptp0"));
+        assert_eq!(number_of("PTP Hardware Clock: none").as_deref(), Some("none"));
+        assert_eq!(number_of("PTP Hardware Clock: many"), None);
         assert_eq!(read(""), None);
     }
 }

@@ -46,7 +46,7 @@ pub struct Wanted {
 pub struct Keeper {
     child: Child,
     stdin: ChildStdin,
-    said: BufReader<ChildStdout>,
+    output: BufReader<ChildStdout>,
     home: File,
     wanted: Wanted,
 }
@@ -56,8 +56,8 @@ impl Keeper {
     pub fn start(wanted: &Wanted) -> Result<Self, String> {
         let home = File::open("/proc/thread-self/ns/net")
             .map_err(|error| format!("opening the machine's network namespace: {error}"))?;
-        let (child, stdin, said) = spawn(wanted, wanted.even_in_use.then_some(EVEN_IN_USE))?;
-        let mut keeper = Self { child, stdin, said, home, wanted: wanted.clone() };
+        let (child, stdin, output) = spawn(wanted, wanted.even_in_use.then_some(EVEN_IN_USE))?;
+        let mut keeper = Self { child, stdin, output, home, wanted: wanted.clone() };
         keeper.hear(READY)?;
         Ok(keeper)
     }
@@ -71,12 +71,12 @@ impl Keeper {
 
     /// Leaves it at work. From now on, this process ends where the keeper does.
     pub fn watched(self) -> Lent {
-        let Self { child, stdin, mut said, home, wanted } = self;
+        let Self { child, stdin, mut output, home, wanted } = self;
         let held = Arc::new(Mutex::new(Some((child, stdin))));
         let watched = Arc::clone(&held);
         thread::spawn(move || {
             // It says nothing more: this waits for its end.
-            let _ = said.read_line(&mut String::new());
+            let _ = output.read_line(&mut String::new());
             let mut held = watched.lock().unwrap_or_else(PoisonError::into_inner);
             if held.take().is_some() {
                 let returned = return_again(&home, &wanted);
@@ -90,7 +90,7 @@ impl Keeper {
 
     fn hear(&mut self, wanted: &str) -> Result<(), String> {
         let mut line = String::new();
-        let read = self.said.read_line(&mut line);
+        let read = self.output.read_line(&mut line);
         match line.trim_end() {
             line if line == wanted => Ok(()),
             line => Err(match line.strip_prefix(REFUSED) {
@@ -120,10 +120,10 @@ impl Lent {
 fn return_again(home: &File, wanted: &Wanted) -> Result<(), String> {
     setns(home, CloneFlags::CLONE_NEWNET)
         .map_err(|errno| format!("entering the machine's network namespace: {errno}"))?;
-    let (_child, _stdin, mut said) = spawn(wanted, Some(RETURN))?;
+    let (_child, _stdin, mut output) = spawn(wanted, Some(RETURN))?;
     let mut line = String::new();
     // It says only what went wrong.
-    said.read_line(&mut line).map_err(|error| format!("giving them back: {error}"))?;
+    output.read_line(&mut line).map_err(|error| format!("giving them back: {error}"))?;
     line.strip_prefix(REFUSED).map_or(Ok(()), |reason| Err(reason.trim_end().to_owned()))
 }
 
@@ -142,7 +142,7 @@ fn spawn(wanted: &Wanted, option: Option<&str>) -> Result<(Child, ChildStdin, Bu
 pub fn run_look() -> ExitCode {
     // A user who may not restore anything may still look.
     let _ = mend_all();
-    match examine::look().map(|told| serde_json::to_string(&told)) {
+    match examine::look().map(|interfaces| serde_json::to_string(&interfaces)) {
         Ok(Ok(text)) => {
             println!("{text}");
             ExitCode::SUCCESS

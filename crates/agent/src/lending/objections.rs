@@ -228,10 +228,10 @@ mod tests {
     #[test]
     fn what_others_stand_on_is_refused() {
         let above = |more: Value| refused(ether(&json!({})), with(json!({"ifname": "up"}), &more));
-        let said = Some("up is built on it and would not survive a move; remove up, or name another one".to_owned());
-        assert_eq!(above(json!({"link": "eth1", "linkinfo": {"info_kind": "vlan"}})), said);
-        assert_eq!(above(json!({"linkinfo": {"info_kind": "vxlan", "info_data": {"link": "eth1"}}})), said);
-        assert_eq!(above(json!({"linkinfo": {"info_kind": "gre", "info_data": {"local": "192.0.2.1"}}})), said);
+        let reason = Some("up is built on it and would not survive a move; remove up, or name another one".to_owned());
+        assert_eq!(above(json!({"link": "eth1", "linkinfo": {"info_kind": "vlan"}})), reason);
+        assert_eq!(above(json!({"linkinfo": {"info_kind": "vxlan", "info_data": {"link": "eth1"}}})), reason);
+        assert_eq!(above(json!({"linkinfo": {"info_kind": "gre", "info_data": {"local": "192.0.2.1"}}})), reason);
         assert_eq!(above(json!({"linkinfo": {"info_kind": "gre", "info_data": {"local": "192.0.2.9"}}})), None);
         assert_eq!(above(json!({"linkinfo": {"info_kind": "vxlan", "info_data": {"id": 5}}})), None);
         assert_eq!(above(json!({"link": "eth1", "linkinfo": {"info_kind": "veth"}})), None);
@@ -253,11 +253,11 @@ mod tests {
             )
         );
         let way_out = against(json!({"dst": "default", "dev": "eth1", "protocol": "ra", "table": "100"}));
-        let said = "it has the machine's default route; name another one";
-        assert_eq!(way_out, Objections { in_use: Some(said.to_owned()), ..Objections::default() });
+        let reason = "it has the machine's default route; name another one";
+        assert_eq!(way_out, Objections { in_use: Some(reason.to_owned()), ..Objections::default() });
         let way = against(json!({"dst": "203.0.113.0/24", "dev": "eth1"}));
-        let said = "the route to 203.0.113.0/24 leads over it; remove that route";
-        assert_eq!(way, Objections { has: Some(said.to_owned()), ..Objections::default() });
+        let reason = "the route to 203.0.113.0/24 leads over it; remove that route";
+        assert_eq!(way, Objections { has: Some(reason.to_owned()), ..Objections::default() });
         assert_eq!(against(json!({"dst": "192.0.2.0/24", "dev": "eth1", "protocol": "kernel"})), Objections::default());
         assert_eq!(against(json!({"dst": "203.0.113.0/24", "dev": "eth2"})), Objections::default());
     }
@@ -288,9 +288,9 @@ mod tests {
             let ssh = Some(SshConnection { server: server.to_owned(), leaves: leaves.map(str::to_owned) });
             Uses { links: vec![ether(&json!({}))], ssh, ..Uses::default() }.against("eth1").refused
         };
-        let said = |server| Some(format!("the connection to this machine uses it ({server}); name another one"));
-        assert_eq!(refused("192.0.2.1", None), said("192.0.2.1"));
-        assert_eq!(refused("198.51.100.1", Some("eth1")), said("198.51.100.1"));
+        let reason = |server| Some(format!("the connection to this machine uses it ({server}); name another one"));
+        assert_eq!(refused("192.0.2.1", None), reason("192.0.2.1"));
+        assert_eq!(refused("198.51.100.1", Some("eth1")), reason("198.51.100.1"));
         assert_eq!(refused("198.51.100.1", Some("eth0")), None);
     }
 }

@@ -80,12 +80,12 @@ impl Chain {
         self.shell(client, &format!("ping -c 3 -i 0.01 -W 5 {to}; ping -c 1 -W 5 -M do -s {fits} {to}"));
         let too_big = format!("ping -c 1 -W 5 -M do -s {} {to} && exit 1 || true", fits + 1);
         let words = self.nodes[client].ok("exec", json!({"argv": ["sh", "-c", too_big]}));
-        let told = ["mtu=", "mtu = ", "mtu: "].map(|words| format!("{words}{mtu_bytes}"));
+        let reports = ["mtu=", "mtu = ", "mtu: "].map(|words| format!("{words}{mtu_bytes}"));
         // About a link of its own, ping tells the MTU or, from iputils 2024 on, only that the packet is too long for
         // it.
         let is_refused = |words: &str| words.contains("sendmsg: Message too long");
         let words = words.to_string();
-        assert!(told.iter().any(|told| words.contains(told)) || is_refused(&words), "{words}");
+        assert!(reports.iter().any(|reports| words.contains(reports)) || is_refused(&words), "{words}");
         for offloads in ["on", "off"] {
             for node in 0..4 {
                 self.shell(node, &format!("for d in e0 e1; do ethtool -K $d tso {offloads} gso {offloads} gro {offloads} tx {offloads} >/dev/null 2>&1 || true; done"));

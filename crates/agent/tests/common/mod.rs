@@ -224,11 +224,11 @@ pub fn join(
 /// The value that `make` returns, made in a node's namespace: a socket stays there.
 pub fn within<T: Send + 'static>(node: &Agent, make: impl FnOnce() -> T + Send + 'static) -> T {
     let namespace = File::open(format!("/proc/{}/ns/net", node.pid())).expect("the agent lives");
-    let made = thread::spawn(move || {
+    let maker = thread::spawn(move || {
         setns(namespace, CloneFlags::CLONE_NEWNET).expect("we may enter it");
         make()
     });
-    made.join().expect("no panic")
+    maker.join().expect("no panic")
 }
 
 /// The agent in the network namespace of another.

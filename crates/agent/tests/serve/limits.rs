@@ -119,10 +119,10 @@ fn what_cannot_be_served_is_said_in_one_sentence() {
         (&["connect", "127.0.0.1", &taken, "-6"], 3, "the name has no IPv6 address"),
         (&["connect", "127.0.0.1", "1"], 3, "connecting to 127.0.0.1:1"),
     ] {
-        let (exit, said) = refusal(arguments);
-        assert_eq!(exit, Some(code), "{arguments:?}: {said}");
-        assert!(said.contains(reason), "{arguments:?}: {said}");
-        assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+        let (exit, message) = refusal(arguments);
+        assert_eq!(exit, Some(code), "{arguments:?}: {message}");
+        assert!(message.contains(reason), "{arguments:?}: {message}");
+        assert_eq!(message.trim_end().lines().count(), 1, "{message}");
     }
 }
 

@@ -112,15 +112,15 @@ fn oracle(answers: Vec<Vec<u8>>) -> (u16, thread::JoinHandle<Vec<Vec<u8>>>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback");
     let port = listener.local_addr().expect("an address").port();
     let oracle = thread::spawn(move || {
-        let mut said = Vec::new();
+        let mut heard = Vec::new();
         for answer in answers {
             let (mut stream, _) = listener.accept().expect("a client");
             let mut opening = [0; 32];
             stream.read_exact(&mut opening).expect("its first bytes");
             stream.write_all(&answer).expect("it reads");
-            said.push(opening.to_vec());
+            heard.push(opening.to_vec());
         }
-        said
+        heard
     });
     (port, oracle)
 }
@@ -144,17 +144,17 @@ fn a_client_brings_the_cookie_back_and_comes_again_where_there_was_no_place() {
     let mut client = Agent::start(&["connect", "127.0.0.1", &port.to_string()]);
     client.close_stdin();
     client.wait();
-    let said = oracle.join().expect("no panic");
-    let cookies: Vec<_> = said.iter().map(|opening| opening[8..].to_vec()).collect();
+    let heard = oracle.join().expect("no panic");
+    let cookies: Vec<_> = heard.iter().map(|opening| opening[8..].to_vec()).collect();
     assert_eq!(cookies, [[0; COOKIE_BYTES], [0; COOKIE_BYTES], cookie, cookie]);
 }
 
 #[test]
 fn a_client_is_told_that_the_server_is_under_load_and_never_of_another_key() {
     let (port, _) = oracle(vec![b"SIXB\x02\x00\x02".to_vec(); 64]);
-    let (exit, said) = connect_to(port);
+    let (exit, heard) = connect_to(port);
     assert_eq!(exit, Some(3));
-    assert!(said.contains("the server is under load") && !said.contains("key"), "{said}");
+    assert!(heard.contains("the server is under load") && !heard.contains("key"), "{heard}");
 }
 
 #[test]

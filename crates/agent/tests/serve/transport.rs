@@ -26,10 +26,10 @@ fn connect_fails(server: &Server, key: Option<&KeyFile>) -> String {
 fn another_key_and_no_key_are_told_apart() {
     let (key, other) = (KeyFile::new('a'), KeyFile::new('b'));
     let server = Server::start(&[], Some(&key.0));
-    let said = connect_fails(&server, Some(&other));
-    assert!(said.contains("the server has another key; copy its key file"), "{said}");
-    let said = connect_fails(&server, None);
-    assert!(said.contains("the server needs a key"), "{said}");
+    let heard = connect_fails(&server, Some(&other));
+    assert!(heard.contains("the server has another key; copy its key file"), "{heard}");
+    let heard = connect_fails(&server, None);
+    assert!(heard.contains("the server needs a key"), "{heard}");
     server.connect().greeted().ok("cpu", json!({}));
 }
 
@@ -44,9 +44,9 @@ fn what_is_no_agent_is_told_as_such() {
     });
     let command = &mut Command::new(env!("CARGO_BIN_EXE_sixbench-agent"));
     let output = command.args(["connect", "127.0.0.1", &port]).output().expect("it starts");
-    let said = String::from_utf8_lossy(&output.stderr);
+    let heard = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3));
-    assert!(said.contains("is not a sixbench agent"), "{said}");
+    assert!(heard.contains("is not a sixbench agent"), "{heard}");
     other.join().expect("no panic");
 }
 
@@ -61,16 +61,16 @@ fn record(server: &Server) -> (u16, thread::JoinHandle<Vec<u8>>) {
             (upstream.try_clone().expect("a socket"), client.try_clone().expect("a socket"));
         let mut upstream = upstream;
         thread::spawn(move || std::io::copy(&mut back, &mut client_out));
-        let mut said = Vec::new();
+        let mut heard = Vec::new();
         let mut buffer = [0; 4096];
         while let Ok(count @ 1..) = client.read(&mut buffer) {
-            said.extend(&buffer[..count]);
+            heard.extend(&buffer[..count]);
             if upstream.write_all(&buffer[..count]).is_err() {
                 break;
             }
         }
         let _ = upstream.shutdown(Shutdown::Both);
-        said
+        heard
     });
     (port, recorder)
 }
@@ -95,12 +95,12 @@ fn a_recorded_conversation_opens_nothing() {
     client.ok("cpu", json!({}));
     client.close_stdin();
     client.wait();
-    let said = recorder.join().expect("no panic");
-    assert!(said.len() > 100, "preamble, handshake and two requests");
-    assert!(!said.windows(5).any(|window| window == b"hello"), "nothing can be read on the way");
+    let heard = recorder.join().expect("no panic");
+    assert!(heard.len() > 100, "preamble, handshake and two requests");
+    assert!(!heard.windows(5).any(|window| window == b"hello"), "nothing can be read on the way");
 
     let mut replay = server.dial();
-    replay.write_all(&said).expect("it reads");
+    replay.write_all(&heard).expect("it reads");
     let answer = rest(replay);
     // Preamble and handshake, which is what anybody may have; no answer to a request.
     assert!(answer.len() <= 7 + 2 + 48, "{} bytes", answer.len());

@@ -133,17 +133,17 @@ fn strangers_and_liars_are_refused_and_counted() {
     assert_eq!((&error["code"], &error["context"]["reason"]), (&json!("refused"), &json!("no-room")));
     assert!(!has_device(&mut star.hosts[1], "sb0"));
 
-    let mut said = String::new();
+    let mut answer = String::new();
     let mut connection = star.connect(1);
     connection.write_all(b"{\"action\":\"create\"}\n").expect("sent");
-    connection.read_to_string(&mut said).expect("an answer");
-    assert_eq!(said, "{\"refused\":\"malformed\"}\n");
-    said.clear();
+    connection.read_to_string(&mut answer).expect("an answer");
+    assert_eq!(answer, "{\"refused\":\"malformed\"}\n");
+    answer.clear();
     let release = format!("{{\"action\":\"release\",\"token\":\"{TOKEN}\"}}\n");
     let mut connection = star.connect(1);
     connection.write_all(release.as_bytes()).expect("sent");
-    connection.read_to_string(&mut said).expect("an answer");
-    assert_eq!(said, "{\"refused\":\"no-lease\"}\n");
+    connection.read_to_string(&mut answer).expect("an answer");
+    assert_eq!(answer, "{\"refused\":\"no-lease\"}\n");
     // The broker does not answer a request that is too long, nor a client that says nothing. It may close with bytes
     // unread, which resets the connection.
     let mut connection = star.connect(1);

@@ -27,12 +27,12 @@ fn a_host_that_can_do_without_ipv4_is_told_to() {
     assert_eq!(router.error("dhcp-serve", serve(None))["code"], "service-exists");
     // Twice: it takes no address.
     for _ in 0..2 {
-        let told = host.ok("dhcp-ask", json!({"device": "e0"}));
+        let answer = host.ok("dhcp-ask", json!({"device": "e0"}));
         assert_eq!(
-            (&told["server"], &told["offered"], &told["wait_s"]),
+            (&answer["server"], &answer["offered"], &answer["wait_s"]),
             (&json!("198.18.0.2"), &json!("198.18.0.1"), &json!(1800))
         );
-        assert!(told["asked"].as_u64() > Some(0) && told["took_ns"].as_u64() > Some(0), "{told}");
+        assert!(answer["asked"].as_u64() > Some(0) && answer["took_ns"].as_u64() > Some(0), "{answer}");
     }
     let counters = router.ok("dhcp-stop", json!({"device": "e0"}));
     assert_eq!((&counters["v6only"], &counters["messages"]["offer"]), (&json!(2), &json!(2)), "{counters}");

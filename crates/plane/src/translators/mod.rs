@@ -193,7 +193,7 @@ fn settings(spec: &TranslatorSpec) -> Vec<(String, &'static str)> {
 
 /// The form in which a packet came.
 #[derive(Debug, Clone, Copy)]
-enum Came {
+enum Arrival {
     Whole,
     /// The packet came in this many fragments, which were put together.
     Joined(Amount),
@@ -258,17 +258,17 @@ impl Carrier {
         };
         let counts = &mut kept.counts;
         match taken {
-            Taken::Whole => _ = self.translate(packet, Came::Whole, now, outgoing, counts),
+            Taken::Whole => _ = self.translate(packet, Arrival::Whole, now, outgoing, counts),
             Taken::Waits => {}
             Taken::Dropped(clause) => counts.add_dropped(packet, clause),
             Taken::Fragment { ports, waited } => {
-                if self.translate(packet, Came::Fragment(ports), now, outgoing, counts) != Verdict::Translated {
+                if self.translate(packet, Arrival::Fragment(ports), now, outgoing, counts) != Verdict::Translated {
                     kept.fragments.refuse(packet);
                     waited.iter().for_each(|fragment| counts.add_dropped(fragment, Clause::FirstFragmentDropped));
                     return;
                 }
                 for fragment in waited {
-                    self.translate(&fragment, Came::Fragment(ports), now, outgoing, counts);
+                    self.translate(&fragment, Arrival::Fragment(ports), now, outgoing, counts);
                 }
             }
         }
@@ -283,9 +283,9 @@ impl Carrier {
         kept: &mut Kept,
     ) {
         match kept.packets.take(packet, now.duration_since(kept.started)) {
-            Joined::NoFragment => _ = self.translate(packet, Came::Whole, now, outgoing, &mut kept.counts),
+            Joined::NoFragment => _ = self.translate(packet, Arrival::Whole, now, outgoing, &mut kept.counts),
             Joined::Packet { packet, fragments } => {
-                _ = self.translate(&packet, Came::Joined(fragments), now, outgoing, &mut kept.counts);
+                _ = self.translate(&packet, Arrival::Joined(fragments), now, outgoing, &mut kept.counts);
             }
             Joined::Waits => {}
             Joined::Dropped(clause) => kept.counts.add_dropped(packet, clause),
@@ -296,23 +296,23 @@ impl Carrier {
     fn translate(
         &mut self,
         packet: &[u8],
-        came: Came,
+        arrival: Arrival,
         now: Instant,
         outgoing: &mut Vec<(FrameHead, Vec<u8>)>,
         counts: &mut Counts,
     ) -> Verdict {
-        let decision = match came {
-            Came::Whole => self.translator.translate(packet),
-            Came::Joined(_) => self.translator.translate_joined(packet),
-            Came::Fragment(ports) => self.translator.translate_fragment(packet, ports),
+        let decision = match arrival {
+            Arrival::Whole => self.translator.translate(packet),
+            Arrival::Joined(_) => self.translator.translate_joined(packet),
+            Arrival::Fragment(ports) => self.translator.translate_fragment(packet, ports),
         };
         if decision.verdict == Verdict::Answered && !self.errors.take(now) {
             counts.add_unanswered(packet);
             return Verdict::Dropped;
         }
-        match came {
-            Came::Joined(fragments) => counts.add_joined(packet, fragments, &decision),
-            Came::Whole | Came::Fragment(_) => counts.add(packet, &decision),
+        match arrival {
+            Arrival::Joined(fragments) => counts.add_joined(packet, fragments, &decision),
+            Arrival::Whole | Arrival::Fragment(_) => counts.add(packet, &decision),
         }
         outgoing.extend(decision.packets.into_iter().map(|packet| (head(&packet), packet)));
         decision.verdict

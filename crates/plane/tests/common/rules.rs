@@ -36,8 +36,8 @@ pub fn check(spec: &Spec, packet: &[u8], seed: u64) {
     }
     for (quote, inner) in quoted.into_iter().chain(rules::Inner::read_quoted(packet).ok().map(|inner| (packet, inner)))
     {
-        for told in [icmp::too_big(seed as u32), icmp::UNREACHABLE] {
-            let message = told.message(quote, &inner);
+        for error in [icmp::too_big(seed as u32), icmp::UNREACHABLE] {
+            let message = error.message(quote, &inner);
             let most = if inner.version == 6 { 1280 - 40 } else { 576 - 20 };
             assert!(message.len() <= most && message.len() >= 8);
         }

@@ -194,12 +194,12 @@ fn a_handshake_belongs_to_its_cookie() {
 fn the_client_knows_the_true_reason() {
     let key = key('7');
     let greeted = |answer: &[u8]| greet(&mut Hostile { bytes: answer, written: 0 }, Some(&key), &NO_COOKIE).map(drop);
-    let said = |answer: Answer| greeted(&answer.encode(true)).unwrap_err();
+    let refusal = |answer: Answer| greeted(&answer.encode(true)).unwrap_err();
     let cookie = [9; COOKIE_BYTES];
-    assert!(matches!(said(Answer::Retry(cookie)), Refusal::Retry(given) if given == cookie));
-    assert!(said(Answer::UnderLoad).to_string().contains("under load"));
-    assert!(matches!(said(Answer::OtherKey), Refusal::OtherKey));
-    assert!(matches!(said(Answer::TooSlow), Refusal::TooSlow));
+    assert!(matches!(refusal(Answer::Retry(cookie)), Refusal::Retry(given) if given == cookie));
+    assert!(refusal(Answer::UnderLoad).to_string().contains("under load"));
+    assert!(matches!(refusal(Answer::OtherKey), Refusal::OtherKey));
+    assert!(matches!(refusal(Answer::TooSlow), Refusal::TooSlow));
     // A close says nothing about keys.
     for end in [&b""[..], b"SIXB\x02\x01", b"SIXB\x02\x01\x01cookie", b"SIXB\x02\x01\x00"] {
         let refusal = greeted(end).unwrap_err();

@@ -254,11 +254,11 @@ mod tests {
     proptest! {
         /// Whatever clients send, no client has an address of another, and there are no more than the pool has.
         #[test]
-        fn an_address_is_one_clients(said in proptest::collection::vec((0..8_usize, 0..4_u8, 0..6_u8, any::<bool>(), 0..90_u64), 0..60)) {
+        fn an_address_is_one_clients(steps in proptest::collection::vec((0..8_usize, 0..4_u8, 0..6_u8, any::<bool>(), 0..90_u64), 0..60)) {
             let kinds = [Kind::Discover, Kind::Offer, Kind::Request, Kind::Decline, Kind::Ack, Kind::Nak, Kind::Release, Kind::Inform];
             let (mut pool, mut now_s) = (pool(3), 0);
             let mut held: BTreeMap<Ipv4Addr, (Mac, u64)> = BTreeMap::new();
-            for (kind, who, which, is_named, later_s) in said {
+            for (kind, who, which, is_named, later_s) in steps {
                 now_s += later_s;
                 let hardware = [2, 0, 0, 0, 0, who];
                 let message = Message {

@@ -58,8 +58,8 @@ impl Advertiser {
         check(&request)?;
         let socket = LinkSocket::open(&request.device, SOLICITATION, true)?;
         let Request { prefixes, router_lifetime_s, mtu_bytes, hop_limit, pref64, .. } = request;
-        let said = Advertisement { router_lifetime_s, hop_limit, mtu_bytes, prefixes, pref64 };
-        let message = said.encode(socket.mac);
+        let advertisement = Advertisement { router_lifetime_s, hop_limit, mtu_bytes, prefixes, pref64 };
+        let message = advertisement.encode(socket.mac);
         Self::begin("advertise", move |counters, stop| serve(&socket, &message, counters, stop))
     }
 }

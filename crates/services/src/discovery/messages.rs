@@ -251,16 +251,16 @@ mod tests {
 
     #[test]
     fn advertisements_are_checked_by_rfc_4861_section_6_1_2() {
-        let said = Advertisement {
+        let advertisement = Advertisement {
             router_lifetime_s: 1800,
             hop_limit: None,
             mtu_bytes: None,
             prefixes: vec![],
             pref64: vec![],
         };
-        let message = said.encode(None);
+        let message = advertisement.encode(None);
         let good = arrived(&message);
-        assert_eq!(Advertisement::parse(&good), Ok(said));
+        assert_eq!(Advertisement::parse(&good), Ok(advertisement));
         let global = "2001:db8::1".parse().expect("an address");
         assert_eq!(Advertisement::parse(&Arrived { source: global, ..good }), Err(Flaw::Source));
         assert_eq!(Advertisement::parse(&Arrived { hop_limit: 64, ..good }), Err(Flaw::HopLimit));
@@ -297,8 +297,8 @@ mod tests {
             pref64 in proptest::collection::vec(pref64s(), 0..3),
             mac: Option<Mac>,
         ) {
-            let said = Advertisement { router_lifetime_s, hop_limit, mtu_bytes, prefixes, pref64 };
-            prop_assert_eq!(Advertisement::parse(&arrived(&said.encode(mac))), Ok(said));
+            let advertisement = Advertisement { router_lifetime_s, hop_limit, mtu_bytes, prefixes, pref64 };
+            prop_assert_eq!(Advertisement::parse(&arrived(&advertisement.encode(mac))), Ok(advertisement));
         }
 
         #[test]

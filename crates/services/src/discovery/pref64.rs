@@ -96,8 +96,8 @@ mod tests {
 
     #[test]
     fn a_lifetime_is_rounded_up_to_eight_seconds() {
-        for (said, read) in [(1, 8), (8, 8), (9, 16), (65_528, 65_528)] {
-            let option = pref64("64:ff9b::", 96, said).encode();
+        for (given, read) in [(1, 8), (8, 8), (9, 16), (65_528, 65_528)] {
+            let option = pref64("64:ff9b::", 96, given).encode();
             assert_eq!(Pref64::parse(&option).map(|one| one.lifetime_s), Some(read));
         }
         assert!(pref64("64:ff9b::", 96, 65_529).check().is_err());
@@ -122,9 +122,9 @@ mod tests {
             let bits = LENGTHS[code];
             // Octet 8 is zero.
             let address = address & (u128::MAX << (128 - bits)) & !(0xff << 56);
-            let said = pref64(&Ipv6Addr::from_bits(address).to_string(), bits, units * 8);
-            prop_assert_eq!(said.check(), Ok(()));
-            prop_assert_eq!(Pref64::parse(&said.encode()), Some(said));
+            let given = pref64(&Ipv6Addr::from_bits(address).to_string(), bits, units * 8);
+            prop_assert_eq!(given.check(), Ok(()));
+            prop_assert_eq!(Pref64::parse(&given.encode()), Some(given));
         }
 
         #[test]

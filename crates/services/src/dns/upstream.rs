@@ -179,9 +179,9 @@ impl<C> Upstream<C> {
             let id = message.first_chunk().map_or(0, |id| u16::from_be_bytes(*id));
             let asked = self.waiting.get(&(port, id));
             match asked.and_then(|waiting| answer_in(message, id, &waiting.question)) {
-                Some(told) => {
+                Some(answer) => {
                     if let Some(waiting) = self.waiting.remove(&(port, id)) {
-                        match told {
+                        match answer {
                             ForeignAnswer::Found(found) => done.push(waiting.learned(found)),
                             ForeignAnswer::Truncated => done.extend(self.ask_by_stream(waiting)),
                         }

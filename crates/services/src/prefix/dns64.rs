@@ -63,8 +63,8 @@ pub fn ask(resolver: SocketAddr, timeout_ns: u64) -> Result<Discovered> {
                 }
             };
             match prefixes_in(&buffer[..length], id) {
-                Ok(told) => {
-                    let Some((prefix, others)) = split(told.into_iter().map(written)) else { continue };
+                Ok(prefixes) => {
+                    let Some((prefix, others)) = split(prefixes.into_iter().map(written)) else { continue };
                     let took_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
                     return Ok(Discovered { prefix, others, by: "dns64", source: resolver.ip(), asked, took_ns });
                 }

@@ -59,14 +59,14 @@ pub fn discover(request: &Request) -> Result<Discovered> {
 fn by_advertisement(device: &str, timeout_ns: u64) -> Result<Discovered> {
     let request = Solicit { device: device.to_owned(), timeout_ns, destination: discovery::all_routers() };
     let (found, (prefix, others)) =
-        discovery::solicit_for(&request, " with the prefix of a NAT64", |said| split(usable(said)))?;
+        discovery::solicit_for(&request, " with the prefix of a NAT64", |advertisement| split(usable(advertisement)))?;
     let (source, asked) = (found.router.into(), found.solicitations);
     Ok(Discovered { prefix, others, by: "ra", source, asked, took_ns: found.took_ns })
 }
 
 /// A lifetime of 0 means that a prefix is not to be used any more: RFC 8781 section 5.1.
-fn usable(said: &Advertisement) -> impl Iterator<Item = Prefix> {
-    said.pref64.iter().filter(|one| one.lifetime_s > 0).map(|one| one.prefix)
+fn usable(advertisement: &Advertisement) -> impl Iterator<Item = Prefix> {
+    advertisement.pref64.iter().filter(|one| one.lifetime_s > 0).map(|one| one.prefix)
 }
 
 /// The first, and the rest.

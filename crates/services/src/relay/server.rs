@@ -300,15 +300,15 @@ impl Work {
                 return self.refuse("sessions");
             }
             match Datagrams::open(pair, server) {
-                Ok(made) => self.add(Session::Datagrams(Box::new(made))),
+                Ok(datagrams) => self.add(Session::Datagrams(Box::new(datagrams))),
                 Err(_) => return self.refuse("system"),
             }
         }
         let entry = self.by_pair.get(&pair).and_then(|number| self.sessions.get_mut(number));
-        if let Some(Entry { session: Session::Datagrams(made), .. }) = entry {
+        if let Some(Entry { session: Session::Datagrams(datagrams), .. }) = entry {
             let mut counters = lock(&self.counters);
             let mut passed = Passed::default();
-            made.first(datagram, &mut passed);
+            datagrams.first(datagram, &mut passed);
             counters.udp.add(&passed);
         }
     }
@@ -322,8 +322,8 @@ impl Work {
                 let [client, server] = connection.sockets();
                 self.epoll.add(client, watch(CLIENT)).and_then(|()| self.epoll.add(server, watch(SERVER)))
             }
-            Session::Datagrams(made) => {
-                let [client, server] = made.sockets();
+            Session::Datagrams(datagrams) => {
+                let [client, server] = datagrams.sockets();
                 self.epoll.add(client, watch(CLIENT)).and_then(|()| self.epoll.add(server, watch(SERVER)))
             }
         };
@@ -340,10 +340,10 @@ impl Work {
                     counters.tcp.open += 1;
                     counters.tcp.opened += 1;
                 }
-                Session::Datagrams(made) => {
+                Session::Datagrams(datagrams) => {
                     counters.udp.open += 1;
                     counters.udp.opened += 1;
-                    self.by_pair.insert(made.pair, number);
+                    self.by_pair.insert(datagrams.pair, number);
                 }
             }
         }
@@ -356,7 +356,7 @@ impl Work {
         let Some(entry) = self.sessions.get_mut(&number) else { return };
         match &mut entry.session {
             Session::Connection(connection) => connection.note(side, events),
-            Session::Datagrams(made) => made.note(side, events),
+            Session::Datagrams(datagrams) => datagrams.note(side, events),
         }
         if !entry.is_waiting {
             entry.is_waiting = true;
@@ -384,10 +384,10 @@ impl Work {
                 }
                 progress.unwrap_or(Progress::Ends)
             }
-            Session::Datagrams(made) => {
+            Session::Datagrams(datagrams) => {
                 let mut counters = lock(&self.counters);
                 let mut passed = Passed::default();
-                let progress = made.go_on(buffer, &mut passed);
+                let progress = datagrams.go_on(buffer, &mut passed);
                 counters.udp.add(&passed);
                 progress
             }
@@ -405,7 +405,7 @@ impl Work {
     /// Ends the pairs that have exchanged no datagrams for too long.
     fn sweep(&mut self, now: Instant) {
         let is_idle = |entry: &Entry| match &entry.session {
-            Session::Datagrams(made) => now.saturating_duration_since(made.used) >= self.timeout,
+            Session::Datagrams(datagrams) => now.saturating_duration_since(datagrams.used) >= self.timeout,
             Session::Connection(_) => false,
         };
         let idle: Vec<u64> =
@@ -420,9 +420,9 @@ impl Work {
         let mut counters = lock(&self.counters);
         match entry.session {
             Session::Connection(_) => counters.tcp.open -= 1,
-            Session::Datagrams(made) => {
+            Session::Datagrams(datagrams) => {
                 counters.udp.open -= 1;
-                self.by_pair.remove(&made.pair);
+                self.by_pair.remove(&datagrams.pair);
             }
         }
     }

@@ -53,14 +53,14 @@ mod tests {
 
     /// The kind of error that a blocking call ends with when its thread is woken, be it before or in the call.
     fn woken(block: impl FnOnce() -> io::Result<usize> + Send + 'static) -> io::ErrorKind {
-        let (tell, told) = mpsc::channel();
+        let (tell, sleepers) = mpsc::channel();
         let (ended, end) = mpsc::channel::<()>();
         let blocking = thread::spawn(move || {
             let _ended = ended;
             tell.send(Sleeper::this_thread().unwrap()).unwrap();
             block().unwrap_err().kind()
         });
-        let sleeper = told.recv().unwrap();
+        let sleeper = sleepers.recv().unwrap();
         while let Err(RecvTimeoutError::Timeout) = end.recv_timeout(Duration::from_millis(1)) {
             sleeper.wake();
         }

@@ -390,11 +390,11 @@ fn how_senders_fare_is_told_to_whoever_asks_meanwhile() {
     let client = endpoint(V6, server.port());
     let result = workload("tcp-stream").run(&client, &params, &Cancel::default()).unwrap();
     server.finish(&FINISH).unwrap();
-    let told = client.progress.to_json();
+    let progress = client.progress.to_json();
     let series = &result["forward_sender"]["series"];
     let last = series["t_ns"].as_array().unwrap().len() - 1;
     for name in ["t_ns", "rtt_ns", "cwnd_packets"] {
-        assert_eq!(told["sending"][name], series[name][last], "{name}");
+        assert_eq!(progress["sending"][name], series[name][last], "{name}");
     }
-    assert_eq!(told["sending"]["retransmits"], sum(&series["retransmits"]));
+    assert_eq!(progress["sending"]["retransmits"], sum(&series["retransmits"]));
 }

@@ -132,9 +132,9 @@ mod tests {
 
     #[test]
     fn our_resolver_tells_its_prefix() {
-        let told = prefix("2001:db8:64::", 96);
-        assert_eq!(prefixes_in(&answered(Some(told), 7), 7), Ok(vec![told]));
-        assert_eq!(prefixes_in(&answered(Some(told), 7), 8), Err(NoPrefix::NoAnswer));
+        let expected = prefix("2001:db8:64::", 96);
+        assert_eq!(prefixes_in(&answered(Some(expected), 7), 7), Ok(vec![expected]));
+        assert_eq!(prefixes_in(&answered(Some(expected), 7), 8), Err(NoPrefix::NoAnswer));
         assert_eq!(prefixes_in(&answered(None, 7), 7), Err(NoPrefix::NoAddress));
         assert_eq!(prefixes_in(&question(7), 7), Err(NoPrefix::NoAnswer));
     }
@@ -152,26 +152,26 @@ mod tests {
 
     #[test]
     fn one_address_is_enough_where_it_has_one_place() {
-        let told = prefix("2001:db8:122:344::", 64);
-        assert_eq!(prefixes_of(&[told.embed(A)]), [told]);
-        assert_eq!(prefixes_of(&[told.embed(B)]), [told]);
+        let expected = prefix("2001:db8:122:344::", 64);
+        assert_eq!(prefixes_of(&[expected.embed(A)]), [expected]);
+        assert_eq!(prefixes_of(&[expected.embed(B)]), [expected]);
         assert_eq!(prefixes_of(&["2001:db8::c000:ac".parse().expect("an address")]), []);
     }
 
     #[test]
     fn an_address_with_two_places_needs_the_other_address() {
         // The prefix has 192.0.0.170 in it, where one of 32 bits would leave it.
-        let told = prefix("2001:db8:c000:aa::", 96);
-        assert_eq!(prefixes_of(&[told.embed(A)]), []);
-        assert_eq!(prefixes_of(&[told.embed(A), told.embed(B)]), [told]);
-        assert_eq!(prefixes_of(&[told.embed(B), told.embed(A)]), [told]);
+        let expected = prefix("2001:db8:c000:aa::", 96);
+        assert_eq!(prefixes_of(&[expected.embed(A)]), []);
+        assert_eq!(prefixes_of(&[expected.embed(A), expected.embed(B)]), [expected]);
+        assert_eq!(prefixes_of(&[expected.embed(B), expected.embed(A)]), [expected]);
     }
 
     #[test]
     fn several_prefixes_are_told_in_order() {
-        let told = [prefix("2001:db8:2::", 48), prefix("2001:db8:1::", 96)];
-        let addresses: Vec<_> = told.iter().flat_map(|prefix| [prefix.embed(A), prefix.embed(B)]).collect();
-        assert_eq!(prefixes_of(&addresses), told);
+        let expected = [prefix("2001:db8:2::", 48), prefix("2001:db8:1::", 96)];
+        let addresses: Vec<_> = expected.iter().flat_map(|prefix| [prefix.embed(A), prefix.embed(B)]).collect();
+        assert_eq!(prefixes_of(&addresses), expected);
     }
 
     proptest! {
@@ -179,8 +179,8 @@ mod tests {
         fn a_prefix_of_any_length_is_found(address: u128, index in 0..LENGTHS.len(), id: u16) {
             let bits = LENGTHS[index];
             let address = address & (u128::MAX << (128 - bits)) & !(0xff << 56);
-            let told = Net { address: Ipv6Addr::from_bits(address), bits };
-            prop_assert_eq!(prefixes_in(&answered(Some(told), id), id), Ok(vec![told]));
+            let expected = Net { address: Ipv6Addr::from_bits(address), bits };
+            prop_assert_eq!(prefixes_in(&answered(Some(expected), id), id), Ok(vec![expected]));
         }
 
         #[test]

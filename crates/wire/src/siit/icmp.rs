@@ -57,25 +57,25 @@ pub(super) fn to_ipv6(
         return Err(Clause::Malformed);
     }
     let quoted = Quoted::read(Way::ToIpv6, bytes)?;
-    let told = error_to_ipv6(translator, V4Repr::parse(&message), quoted.packet)?;
-    let takes_length = matches!(told, V6Repr::Unreachable { .. } | V6Repr::TimeExceeded { .. });
+    let error = error_to_ipv6(translator, V4Repr::parse(&message), quoted.packet)?;
+    let takes_length = matches!(error, V6Repr::Unreachable { .. } | V6Repr::TimeExceeded { .. });
     let mut out = vec![0; room + HEADER_BYTES];
     let quoted_words = quoted.translate(translator, takes_length, &mut out)?;
-    let told = match told {
+    let error = match error {
         V6Repr::Unreachable { code, .. } => V6Repr::Unreachable { code, quoted_words },
         V6Repr::TimeExceeded { code, .. } => V6Repr::TimeExceeded { code, quoted_words },
         other => other,
     };
     let (front, rest) = out.split_at_mut(room + HEADER_BYTES);
     let pseudo = Sums::of(ends).icmp(HEADER_BYTES + rest.len()).ipv6;
-    front[room..].copy_from_slice(&told.emit_summed(pseudo, checksum::sum(rest)));
+    front[room..].copy_from_slice(&error.emit_summed(pseudo, checksum::sum(rest)));
     Ok((Clause::ErrorToIpv6, out))
 }
 
 /// RFC 7915 section 4.2. The length attribute is still that of IPv4.
-fn error_to_ipv6(translator: &Translator, told: V4Repr, quoted: &[u8]) -> Result<V6Repr, Clause> {
+fn error_to_ipv6(translator: &Translator, error: V4Repr, quoted: &[u8]) -> Result<V6Repr, Clause> {
     let settings = &translator.settings;
-    Ok(match told {
+    Ok(match error {
         V4Repr::Unreachable { code: 2, .. } => V6Repr::ParameterProblem { code: 1, pointer: 6 },
         V4Repr::Unreachable { code: 4, mtu_bytes, .. } => {
             let mtu4 = if mtu_bytes == 0 { plateau_below(&settings.plateaus, quoted) } else { mtu_bytes.into() };
@@ -120,24 +120,24 @@ pub(super) fn to_ipv4(
         return Err(Clause::Malformed);
     }
     let quoted = Quoted::read(Way::ToIpv4, bytes)?;
-    let told = error_to_ipv4(translator, V6Repr::parse(&message), quoted.packet)?;
-    let takes_length = matches!(told, V4Repr::Unreachable { .. } | V4Repr::TimeExceeded { .. });
+    let error = error_to_ipv4(translator, V6Repr::parse(&message), quoted.packet)?;
+    let takes_length = matches!(error, V4Repr::Unreachable { .. } | V4Repr::TimeExceeded { .. });
     let mut out = vec![0; room + HEADER_BYTES];
     let quoted_words = quoted.translate(translator, takes_length, &mut out)?;
-    let told = match told {
+    let error = match error {
         V4Repr::Unreachable { code, mtu_bytes, .. } => V4Repr::Unreachable { code, quoted_words, mtu_bytes },
         V4Repr::TimeExceeded { code, .. } => V4Repr::TimeExceeded { code, quoted_words },
         other => other,
     };
     let (front, rest) = out.split_at_mut(room + HEADER_BYTES);
-    front[room..].copy_from_slice(&told.emit_summed(checksum::sum(rest)));
+    front[room..].copy_from_slice(&error.emit_summed(checksum::sum(rest)));
     Ok((Clause::ErrorToIpv4, out))
 }
 
 /// RFC 7915 section 5.2. The length attribute is still that of IPv6.
-fn error_to_ipv4(translator: &Translator, told: V6Repr, quoted: &[u8]) -> Result<V4Repr, Clause> {
+fn error_to_ipv4(translator: &Translator, error: V6Repr, quoted: &[u8]) -> Result<V4Repr, Clause> {
     let settings = &translator.settings;
-    Ok(match told {
+    Ok(match error {
         V6Repr::Unreachable { code, quoted_words } => {
             let code = match code {
                 0 | 2 | 3 => 1,

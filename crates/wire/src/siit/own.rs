@@ -32,7 +32,7 @@ impl Translator {
         }
         Some(match received4(bytes, packet) {
             Ok(reply) => Decision::replied(reply),
-            Err(stop) => self.decide(Err(stop), |translator, told| translator.answer4(bytes, packet, told)),
+            Err(stop) => self.decide(Err(stop), |translator, error| translator.answer4(bytes, packet, error)),
         })
     }
 
@@ -43,7 +43,7 @@ impl Translator {
         }
         Some(match received6(packet) {
             Ok(reply) => Decision::replied(reply),
-            Err(stop) => self.decide(Err(stop), |translator, told| translator.answer6(bytes, packet, told)),
+            Err(stop) => self.decide(Err(stop), |translator, error| translator.answer6(bytes, packet, error)),
         })
     }
 

@@ -44,11 +44,12 @@ fn resolve(kind: u16, mut says: impl FnMut(&Question) -> Vec<u8>) -> (Reply, Vec
 /// The names, TTLs and last octets of the answers.
 fn answers(reply: &Reply) -> Vec<(String, u16, u32, Vec<u8>)> {
     let message = Message::parse(&reply.message).expect("our own");
-    let told = message.sections[0].iter().map(|one| (one.name.to_string(), one.kind.0, one.ttl_s, one.data.1.to_vec()));
-    told.collect()
+    let read_answer =
+        message.sections[0].iter().map(|one| (one.name.to_string(), one.kind.0, one.ttl_s, one.data.1.to_vec()));
+    read_answer.collect()
 }
 
-fn made() -> Vec<u8> {
+fn synthesised() -> Vec<u8> {
     MADE.parse::<Ipv6Addr>().expect("an address").octets().to_vec()
 }
 
@@ -65,7 +66,7 @@ fn rfc6147_5_1_7_an_address_is_made_and_kept_no_longer_than_either_answer() {
         });
         assert_eq!(reply.outcome, Outcome::Synthesised);
         assert_eq!(asked, [("host.example.".to_owned(), 28), ("host.example.".to_owned(), 1)]);
-        assert_eq!(answers(&reply), [("host.example.".to_owned(), 28, expected, made())]);
+        assert_eq!(answers(&reply), [("host.example.".to_owned(), 28, expected, synthesised())]);
         assert!(!Header::parse(&reply.message).expect("a header").is_authoritative());
     }
     // Records may be kept for 600 s at most if there is no authority.
@@ -90,15 +91,17 @@ fn rfc6147_5_1_4_an_excluded_address_of_the_server_is_as_good_as_none() {
         Kind::AAAA => answer_of(28, 0, [&[(HOST, 28, 60, &mapped())], &[]]),
         _ => answer_of(1, 0, [&[(HOST, 1, 60, ADDRESS)], &[]]),
     });
-    assert_eq!((reply.outcome, answers(&reply)[0].3.clone()), (Outcome::Synthesised, made()));
+    assert_eq!((reply.outcome, answers(&reply)[0].3.clone()), (Outcome::Synthesised, synthesised()));
 }
 
 #[test]
 fn rfc6147_5_1_5_aliases_are_followed_in_one_answer_or_in_several() {
     let other = name("other.example");
     let alias = (HOST, 5, 50, other.wire());
-    let expected =
-        [("host.example.".to_owned(), 5, 50, other.wire().to_vec()), ("other.example.".to_owned(), 28, 30, made())];
+    let expected = [
+        ("host.example.".to_owned(), 5, 50, other.wire().to_vec()),
+        ("other.example.".to_owned(), 28, 30, synthesised()),
+    ];
     let (reply, asked) = resolve(28, |question| match question.kind {
         Kind::AAAA => answer_of(28, 0, [&[alias], &[("example", 6, 40, SOA)]]),
         _ => answer_of(1, 0, [&[alias, ("other.example", 1, 60, ADDRESS)], &[]]),
@@ -165,8 +168,8 @@ fn records_of_other_types_are_passed_on_with_whole_names() {
 fn rfc5452_only_the_answer_to_the_question_counts() {
     let question = Question::new(name(HOST), Kind::A);
     let message = answer_of(1, 0, [&[(HOST, 1, 60, ADDRESS)], &[]]);
-    let told = |message: &[u8]| answer_in(message, 0x5eed, &question);
-    let Some(ForeignAnswer::Found(Found::Data(records))) = told(&message) else { panic!("it is one") };
+    let read_answer = |message: &[u8]| answer_in(message, 0x5eed, &question);
+    let Some(ForeignAnswer::Found(Found::Data(records))) = read_answer(&message) else { panic!("it is one") };
     assert_eq!(records[0].data, Data::A("198.18.1.4".parse().expect("an address")));
     let changed = |at: usize, byte: u8| {
         let mut message = message.clone();
@@ -184,11 +187,11 @@ fn rfc5452_only_the_answer_to_the_question_counts() {
         message[..11].to_vec(),
     ];
     for other in others {
-        assert_eq!(told(&other), None, "{other:?}");
+        assert_eq!(read_answer(&other), None, "{other:?}");
     }
-    assert_eq!(told(&changed(2, 0x83)), Some(ForeignAnswer::Truncated));
+    assert_eq!(read_answer(&changed(2, 0x83)), Some(ForeignAnswer::Truncated));
     // Case is none of a name's (RFC 4343).
-    assert_ne!(told(&changed(13, b'H')), None);
+    assert_ne!(read_answer(&changed(13, b'H')), None);
 }
 
 #[test]

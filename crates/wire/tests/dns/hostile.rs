@@ -50,7 +50,7 @@ fn a_million_messages_that_were_questions_are_answered_or_ignored() {
 
 /// Possible answers of another server: an address, an excluded one, an alias, an alias with its end, and that there is
 /// nothing.
-fn said() -> Vec<Vec<u8>> {
+fn messages() -> Vec<Vec<u8>> {
     let mapped = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 198, 18, 1, 4];
     let (other, own) = (name("other.example"), name("host.example"));
     let soa = [&[0, 0][..], &[0, 0, 0, 60].repeat(5)].concat();
@@ -67,10 +67,10 @@ fn said() -> Vec<Vec<u8>> {
 
 #[test]
 fn whatever_a_server_says_a_client_hears_a_message() {
-    let (responder, said) = (forwarding(), said());
+    let (responder, messages) = (forwarding(), messages());
     let mut random = Random(0x5eed);
     for case in 0..200_000 {
-        let mut message = said[case % said.len()].clone();
+        let mut message = messages[case % messages.len()].clone();
         for _ in 0..random.below(4) {
             let at = random.below(message.len());
             match random.below(5) {

@@ -280,10 +280,10 @@ proptest! {
         let dns64 = dns64(&prefix.to_string(), bits);
         let responder = Responder { zone, forwarded: None, dns64: Some(dns64.clone()) };
         let answer = dns64.answer(&responder.zone, &name("server"), Kind::AAAA, false).expect("its own names");
-        let [Data::Aaaa(made)] = found(&answer)[..] else { panic!("{answer:?}") };
+        let [Data::Aaaa(address)] = found(&answer)[..] else { panic!("{answer:?}") };
         let net = sixbench_wire::addresses::Net { address: prefix, bits };
-        prop_assert_eq!(net.embedded(made), Some(ipv4));
-        let back = dns64.answer(&responder.zone, &Name::reverse(made.into()), Kind::PTR, false).expect("its own names");
+        prop_assert_eq!(net.embedded(address), Some(ipv4));
+        let back = dns64.answer(&responder.zone, &Name::reverse(address.into()), Kind::PTR, false).expect("its own names");
         prop_assert_eq!(found(&back).pop(), Some(Data::Ptr(name("server"))));
         check(&responder, &query(&name("server"), kind, flags, None));
     }

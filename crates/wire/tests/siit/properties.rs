@@ -177,14 +177,14 @@ proptest! {
         let error = packet6(header6([KNOWN6, settings.prefixes[0].embed(HOST4)], protocol::ICMPV6), error);
         let decision = check(&settings, &error);
         prop_assert_eq!(decision.clause, Clause::ErrorToIpv4);
-        let told = &one(&decision)[28..];
+        let inside = &one(&decision)[28..];
         // The identification and DF are lost on the way, and one hop was taken.
         let same = [0, 1, 2, 3, 9, 12, 13, 14, 15, 16, 17, 18, 19];
         for at in same {
-            prop_assert_eq!(told[at], sent[at], "octet {}", at);
+            prop_assert_eq!(inside[at], sent[at], "octet {}", at);
         }
-        prop_assert_eq!(told[8], sent[8] - 1);
-        prop_assert_eq!(told.len(), (quoted.len() - 20).min(548));
-        prop_assert_eq!(&told[20..], &sent[20..told.len()]);
+        prop_assert_eq!(inside[8], sent[8] - 1);
+        prop_assert_eq!(inside.len(), (quoted.len() - 20).min(548));
+        prop_assert_eq!(&inside[20..], &sent[20..inside.len()]);
     }
 }

@@ -64,6 +64,6 @@ fn hop_limit(socket: &Socket, peer: IpAddr) -> u8 {
         IpAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_UNICAST_HOPS),
     };
     let mut value = [0; 4];
-    let told = sys::socket_option(socket, level, name, &mut value).ok();
-    told.and_then(|_| u8::try_from(i32::from_ne_bytes(value)).ok()).unwrap_or(RECOMMENDED)
+    let read = sys::socket_option(socket, level, name, &mut value).ok();
+    read.and_then(|_| u8::try_from(i32::from_ne_bytes(value)).ok()).unwrap_or(RECOMMENDED)
 }

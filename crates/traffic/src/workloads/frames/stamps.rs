@@ -223,13 +223,13 @@ mod tests {
     fn an_interface_that_cannot_says_what_it_lacks() {
         let of = |sends, receives, clock| clock_of(Abilities { sends, receives, clock });
         assert_eq!(of(true, true, Some(4)), Ok(4));
-        for (found, said) in [
+        for (found, reason) in [
             (of(false, false, None), "stamps no frames by hardware"),
             (of(true, false, Some(1)), "every frame that it receives"),
             (of(false, true, Some(1)), "what it sends"),
             (of(true, true, None), "no hardware clock"),
         ] {
-            assert!(found.unwrap_err().contains(said));
+            assert!(found.unwrap_err().contains(reason));
         }
         assert!(turn_on("sixbench-none").unwrap_err().contains("asking what it can stamp"));
     }

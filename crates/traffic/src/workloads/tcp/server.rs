@@ -99,10 +99,10 @@ impl<C: Counted> CountingServer<C> {
         let workers = Workers::new(&stop);
         let (cpu, edges) = CpuWatch::of_server(warmup_ns)?;
         let is_finishing = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&is_finishing);
+        let is_over = Arc::clone(&is_finishing);
         let worker = workers
             .starter()
-            .start("tcp-accept", 1, move |stop| serve(edges, &told, stop))
+            .start("tcp-accept", 1, move |stop| serve(edges, &is_over, stop))
             .map_err(|e: io::Error| Error::system("starting to accept connections", "clone", e))?;
         Ok(Box::new(Self { port, workers, worker: Some(worker), cpu: Some(cpu), is_finishing, stop, doing }))
     }

@@ -146,15 +146,15 @@ mod tests {
     struct Session {
         beginning: Arc<Beginning>,
         watch: Arc<Edges>,
-        told: Receiver<u64>,
+        announced: Receiver<u64>,
     }
 
     fn try_join(params: Value, token: u8, end: End) -> Result<Session> {
         let endpoint = Endpoint { token: Token([token; 16]), ..Endpoint::on_loopback(IpAddr::V6(Ipv6Addr::LOCALHOST)) };
-        let (edges, told) = mpsc::channel();
+        let (edges, announced) = mpsc::channel();
         let watch = Arc::new(edges);
         let beginning = Beginning::of(&StreamParams::parse(NAME, &params)?, &endpoint, end, &watch)?;
-        Ok(Session { beginning, watch, told })
+        Ok(Session { beginning, watch, announced })
     }
 
     fn join(params: Value, token: u8) -> Session {
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(one.beginning.ns(), None);
         assert_eq!(one.beginning.begin(1, 10), Some(10));
         assert_eq!((one.beginning.begin(1, 12), one.beginning.ns()), (Some(10), Some(10)));
-        assert_eq!(one.told.try_iter().collect::<Vec<_>>(), [10]);
+        assert_eq!(one.announced.try_iter().collect::<Vec<_>>(), [10]);
     }
 
     #[test]
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(one.beginning.begin(1, 70), Some(70));
         assert_eq!((one.beginning.ns(), two.beginning.ns()), (Some(70), Some(70)));
         for session in [&one, &two] {
-            assert_eq!(session.told.try_iter().collect::<Vec<_>>(), [70]);
+            assert_eq!(session.announced.try_iter().collect::<Vec<_>>(), [70]);
         }
     }
 
@@ -190,9 +190,9 @@ mod tests {
     fn a_watch_ends_with_its_session_and_not_with_the_others() {
         let (one, two) = (join(shared("w", 2), 3), join(shared("w", 1), 3));
         drop(one.watch);
-        assert!(one.told.recv().is_err());
+        assert!(one.announced.recv().is_err());
         assert_eq!(two.beginning.begin(3, 10), Some(10));
-        assert_eq!(two.told.recv(), Ok(10));
+        assert_eq!(two.announced.recv(), Ok(10));
     }
 
     #[test]

@@ -221,8 +221,11 @@ mod tests {
     #[test]
     fn what_is_told_meanwhile_counts_from_the_opening_of_the_window() {
         let all = Combined { retransmits: Some(7), rtt_ns: Some(5), ..Combined::default() };
-        let told = all.sending(9, Some(3));
-        assert_eq!((told.t_ns, told.rtt_ns, told.cwnd_packets, told.retransmits), (9, Some(5), None, Some(4)));
+        let sending = all.sending(9, Some(3));
+        assert_eq!(
+            (sending.t_ns, sending.rtt_ns, sending.cwnd_packets, sending.retransmits),
+            (9, Some(5), None, Some(4))
+        );
         assert_eq!(all.sending(9, None).retransmits, None);
     }
 

@@ -226,15 +226,15 @@ fn rfc7757_section_4_2_2_hairpins() {
     let long = packet6(header(ends("2001:db8:3::8", "2001:db8:101:0:9::"), protocol::UDP, 1480), vec![7; 1480]);
     let decision = decided(change, &long);
     assert_eq!((decision.verdict, decision.clause), (Verdict::Answered, Clause::PacketTooBig));
-    let told = one(&decision);
-    assert_eq!((of(told).1, told[40], &told[44..48]), (address6("2001:db8:3::8"), 2, &1500_u32.to_be_bytes()[..]));
-    assert!(is_right6(told));
+    let error = one(&decision);
+    assert_eq!((of(error).1, error[40], &error[44..48]), (address6("2001:db8:3::8"), 2, &1500_u32.to_be_bytes()[..]));
+    assert!(is_right6(error));
     // An error about such a packet, of a router behind the translator.
     let ((source, destination), router) = (ends("2001:db8:101:0:1::", "2001:db8:2::a"), address6("2001:db8::5"));
     let quoted = packet6(header((source, destination), protocol::UDP, 12), vec![7; 12]);
-    let told = V6Repr::Unreachable { code: 0, quoted_words: 0 };
+    let error = V6Repr::Unreachable { code: 0, quoted_words: 0 };
     let pseudo = checksum::pseudo_header_v6(router, source, protocol::ICMPV6, 60);
-    let message = [&told.emit_summed(pseudo, checksum::sum(&quoted))[..], &quoted].concat();
+    let message = [&error.emit_summed(pseudo, checksum::sum(&quoted))[..], &quoted].concat();
     let packet = [&header((router, source), protocol::ICMPV6, 60).emit()[..], &message].concat();
     let decision = decided(change, &packet);
     assert_eq!(of(one(&decision)), ends("2001:db8:1cb:71:8::", "2001:db8:3::1"));

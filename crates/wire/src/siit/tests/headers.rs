@@ -219,14 +219,14 @@ fn numbers_of_the_other_family_are_dropped() {
 
 #[test]
 fn rfc7915_section_4_1_fragmentation_needed_leaves_room_for_the_fragment_header() {
-    let told = |bytes: usize| {
+    let reported = |bytes: usize| {
         let header = ipv4::Repr { more_fragments: true, ..header4(protocol::UDP, bytes) };
         let decision = decided(|settings| settings.mtu6 = 1280, &packet4(header, vec![7; bytes]));
         assert_eq!(decision.clause, Clause::FragmentationNeeded);
         u16::from_be_bytes([one(&decision)[26], one(&decision)[27]])
     };
     // The error has the size for the next one: 1252 bytes with 20 of the IPv4 header.
-    assert_eq!((told(1400), told(1241), told(1240)), (1252, 1252, 1252));
+    assert_eq!((reported(1400), reported(1241), reported(1240)), (1252, 1252, 1252));
     // A packet need not be longer than what the IPv4 link takes.
     let decision = decided(|settings| settings.mtu6 = 9000, &udp4(8980));
     assert_eq!(one(&decision)[26..28], 1500_u16.to_be_bytes());
