@@ -7,12 +7,11 @@ workload and path share one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import log
 
 from ..analysis.pooled import pooled_change
-from ..model.aligned import Align
 from ..model.change_words import PrintedChange, PrintedInterval, change_of, noise_of, printed_change
 from ..model.experiment import Statistics
 from ..model.finding import Analysis, Finding, is_too_variable
@@ -20,6 +19,7 @@ from ..model.trial import TrialRecord
 from . import bars, marks, rows, words
 from .agreeing import value_cells
 from .bars import Bar
+from .tables import ColumnOf
 from .typed_cells import NumberCell
 
 NO_AA = "This experiment has no A/A path, so its noise floor is not known."
@@ -81,23 +81,14 @@ class Answer:
         return f"{self.mark}: {self.hint}" if self.hint else self.mark
 
 
-@dataclass(frozen=True, kw_only=True)
-class AnswerColumn:
-    """A column of answers, in formats that have them as a table."""
+CHANGE: ColumnOf[Answer] = ColumnOf(name="change", align="right", text=lambda answer: answer.change or words.MISSING)
 
-    name: str
-    align: Align
-    text: Callable[[Answer], str]
-
-
-CHANGE = AnswerColumn(name="change", align="right", text=lambda answer: answer.change or words.MISSING)
-
-COLUMNS = (
-    AnswerColumn(name="what", align="left", text=lambda answer: answer.title),
-    AnswerColumn(name="values", align="left", text=lambda answer: answer.values),
+COLUMNS: tuple[ColumnOf[Answer], ...] = (
+    ColumnOf(name="what", align="left", text=lambda answer: answer.title),
+    ColumnOf(name="values", align="left", text=lambda answer: answer.values),
     CHANGE,
-    AnswerColumn(name="theory", align="right", text=lambda answer: answer.theory),
-    AnswerColumn(name="A/A", align="right", text=lambda answer: answer.noise),
+    ColumnOf(name="theory", align="right", text=lambda answer: answer.theory),
+    ColumnOf(name="A/A", align="right", text=lambda answer: answer.noise),
 )
 """Those of numbers; each format has the mark, and draws the interval, in its own form."""
 

@@ -69,7 +69,8 @@ def summary(record: TrialRecord) -> str:
     kind = WORKLOADS[record.workload]
     if kind.name in TABLES and record.status != "failed":
         text = TABLES[kind.name]([record])
-        record = replace(record, notes=[note for note in record.notes if not note.startswith("verdict: ")])
+        in_table = pmtu.verdict_notes(record.client, record.server)
+        record = replace(record, notes=[note for note in record.notes if note not in in_table])
     else:
         order = [*kind.headline, *(name for name in kind.metrics if name not in kind.headline)]
         known = [COLUMNS[column] for column in record.metrics if column in COLUMNS]

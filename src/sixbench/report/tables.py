@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import Generic, TypeVar
 
 from ..model.aligned import Align
 from ..model.finding import ClaimResult, ComparedTable, Finding, PublishedComparison
@@ -97,6 +98,18 @@ def title(group: Group) -> tuple[str, str]:
     return words.workload_title(group.workload), detail
 
 
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ColumnOf(Generic[Item]):
+    """A column with the text that each item has in it."""
+
+    name: str
+    align: Align
+    text: Callable[[Item], str]
+
+
 def claims_table(claims: list[ClaimResult]) -> Table:
     """A paper's claims and what became of them."""
     return Table(
@@ -106,26 +119,53 @@ def claims_table(claims: list[ClaimResult]) -> Table:
     )
 
 
+def against_published(item: PublishedComparison) -> str:
+    """Distance of our value from the paper's: in percent of it, or in percentage points where both are shares."""
+    ours, base = words.finite(item.ours), words.finite(item.published)
+    if ours is None or base is None:
+        return words.MISSING
+    if item.unit == "1":
+        points = 100 * (ours - base)
+        return f"{words.signed(points, words.percent_decimals(points))} pp"
+    if base == 0:
+        return words.MISSING
+    change = words.as_percent(ours / base)
+    return f"{words.signed(change, words.percent_decimals(change))} %"
+
+
+PUBLISHED: ColumnOf[PublishedComparison] = ColumnOf(
+    name="published", align="right", text=lambda item: words.quantity(item.published, item.unit)
+)
+OURS: ColumnOf[PublishedComparison] = ColumnOf(
+    name="ours", align="right", text=lambda item: words.quantity(item.ours, item.unit)
+)
+OURS_BETWEEN: ColumnOf[PublishedComparison] = ColumnOf(
+    name="interval", align="right", text=lambda item: _range(item.ours_low, item.ours_high, item.unit)
+)
+OURS_AGAINST: ColumnOf[PublishedComparison] = ColumnOf(name="ours vs published", align="right", text=against_published)
+PUBLISHED_TITLE = "Published values beside ours"
+_PUBLISHED_COLUMNS: tuple[ColumnOf[PublishedComparison], ...] = (
+    ColumnOf(name="what", align="left", text=lambda item: item.what),
+    PUBLISHED,
+    OURS,
+    OURS_BETWEEN,
+    OURS_AGAINST,
+    ColumnOf(name="source", align="left", text=lambda item: item.source),
+    ColumnOf(name="note", align="left", text=lambda item: item.note),
+)
+
+
 def published_table(published: list[PublishedComparison], confidence: float) -> Table:
     """A paper's numbers beside ours."""
-    names = [
-        [
-            item.what,
-            words.quantity(item.published, item.unit),
-            words.quantity(item.ours, item.unit),
-            _range(item.ours_low, item.ours_high, item.unit),
-            against_published(item),
-            item.source,
-            item.note,
-        ]
-        for item in published
-    ]
     columns = [
-        *left("what"),
-        *right("published", "ours", f"{100 * confidence:g} % CI", "ours vs published"),
-        *left("source", "note"),
+        Column(
+            name=f"{100 * confidence:g} % CI" if column is OURS_BETWEEN else column.name,
+            align=column.align,
+        )
+        for column in _PUBLISHED_COLUMNS
     ]
-    return without_empty(Table(title="Published values beside ours", columns=columns, rows=names))
+    names = [[column.text(item) for column in _PUBLISHED_COLUMNS] for item in published]
+    return without_empty(Table(title=PUBLISHED_TITLE, columns=columns, rows=names))
 
 
 def paper_table(table: ComparedTable, *, paired: bool = False) -> Table:
@@ -170,20 +210,6 @@ def _printed(value: float) -> str:
 def _decimals(value: float | None) -> int:
     """Number of decimals with which a paper's number is printed."""
     return 0 if value is None else max(0, -int(Decimal(f"{value:.10g}").as_tuple().exponent))
-
-
-def against_published(item: PublishedComparison) -> str:
-    """Distance of our value from the paper's: in percent of it, or in percentage points where both are shares."""
-    ours, base = words.finite(item.ours), words.finite(item.published)
-    if ours is None or base is None:
-        return words.MISSING
-    if item.unit == "1":
-        points = 100 * (ours - base)
-        return f"{words.signed(points, words.percent_decimals(points))} pp"
-    if base == 0:
-        return words.MISSING
-    change = words.as_percent(ours / base)
-    return f"{words.signed(change, words.percent_decimals(change))} %"
 
 
 def reasons_table(trials: Trials) -> Table:

@@ -285,15 +285,15 @@ def _published(console: Console, published: list[PublishedComparison]) -> None:
     if not published:
         return
     console.print()
-    paragraph(console, "Published values beside ours", "bold")
+    paragraph(console, tables.PUBLISHED_TITLE, "bold")
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    for name in ("published", "ours", "vs"):
-        table.add_column(name, justify="right", no_wrap=True)
+    columns = {tables.PUBLISHED: "published", tables.OURS: "ours", tables.OURS_AGAINST: "vs"}
+    for column, name in columns.items():
+        table.add_column(name, justify=column.align, no_wrap=True)
     table.add_column("what", overflow="fold")
     for item in published:
         what = words.one_line(f"{item.what} ({item.source})")
-        values = (words.quantity(item.published, item.unit), words.quantity(item.ours, item.unit))
-        table.add_row(*values, tables.against_published(item), Text(what))
+        table.add_row(*(column.text(item) for column in columns), Text(what))
     console.print(table)
 
 

@@ -86,10 +86,16 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
     ):
         if key in forward and key in reverse:
             metrics[column] = float(forward[key] + reverse[key])
-    text = verdict(client, server)
-    if text is not None:
-        measured.notes.insert(0, f"verdict: {text} (forward: {_words(forward)}; reverse: {_words(reverse)})")
+    measured.notes[:0] = verdict_notes(client, server)
     return measured
+
+
+def verdict_notes(client: Result, server: Result) -> list[str]:
+    """The note on the verdict of a trial; none where a direction could not be judged."""
+    text = verdict(client, server)
+    if text is None:
+        return []
+    return [f"verdict: {text} (forward: {_words(client['forward'])}; reverse: {_words(server['reverse'])})"]
 
 
 def _put(metrics: dict[str, float], column: str, value: float | None) -> None:
