@@ -47,6 +47,7 @@ def run(
     done = sixbench("run", file, "--out", out, "--quiet")
     assert done.returncode in (0, 4), done.stderr
     records = [json.loads(path.read_text()) for path in sorted(out.glob("trials/*/trial.json"))]
+    assert records
     assert [record["path"] for record in records] == ["ipv4", "ipv6"] * (len(records) // 2)
     wrong = [reason for record in records for reason in record["reasons"] if reason["kind"] not in TESTERS]
     assert wrong == []

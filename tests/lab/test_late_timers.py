@@ -28,7 +28,9 @@ def trials(directory: Path, burst: str = "", margin: str = "1%", repeats: int = 
     file = directory / "experiment.yaml"
     file.write_text(EXPERIMENT.format(burst=burst, margin=margin, repeats=repeats))
     main(["run", str(file), "--out", str(directory / "run"), "--quiet"])
-    return list(read_run(directory / "run").trials)
+    records = list(read_run(directory / "run").trials)
+    assert records
+    return records
 
 
 def test_the_timers_of_the_link_that_is_the_limit_are_seen(tmp_path: Path) -> None:
