@@ -5,6 +5,8 @@ use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 
+use sixbench_measure::clock::BothClocks;
+
 /// Room for a time of arrival.
 const CONTROL_BYTES: usize = 64;
 /// Limit of the socket's buffers for packets that have arrived, and for packets on their way out.
@@ -71,14 +73,11 @@ impl Batch {
         }
     }
 
-    /// Takes the packets that are there into the first of the buffers, without waiting. `realtime_offset_ns` is what
-    /// the realtime clock is ahead of the monotonic one; `now_ns` is on the latter.
+    /// Takes the packets that are there into the first of the buffers, without waiting.
     pub fn receive(
         &mut self,
         socket: &PacketSocket,
         buffers: &mut [Box<[u8]>],
-        realtime_offset_ns: u64,
-        now_ns: u64,
         arrivals: &mut Vec<Arrival>,
     ) -> io::Result<()> {
         arrivals.clear();
@@ -107,6 +106,11 @@ impl Batch {
             Err(error) if is_nothing(&error) => return Ok(()),
             Err(error) => return Err(error),
         };
+        if received == 0 {
+            return Ok(());
+        }
+        // After the packets, so that none has come later than now.
+        let clocks = BothClocks::read();
         arrivals.extend(self.headers[..received].iter().zip(&self.controls).zip(buffers).map(
             |((header, control), buffer)| {
                 // Not of the same type in every C library.
@@ -115,7 +119,7 @@ impl Batch {
                 Arrival {
                     length: (header.msg_len as usize).min(buffer.len()),
                     monotonic_ns: realtime_ns
-                        .map_or(now_ns, |time| time.saturating_sub(realtime_offset_ns).min(now_ns)),
+                        .map_or(clocks.monotonic_ns, |time| clocks.to_monotonic_ns(time).min(clocks.monotonic_ns)),
                     is_user_time: realtime_ns.is_none(),
                 }
             },

@@ -17,7 +17,7 @@ use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::time::{ClockNanosleepFlags, clock_nanosleep};
 use serde_json::{Value, json};
-use sixbench_measure::clock::{PreciseTimers, monotonic_ns, realtime_ns};
+use sixbench_measure::clock::{PreciseTimers, monotonic_ns};
 use sixbench_measure::sys::scheduling::RealTime;
 use sixbench_wire::virtio;
 
@@ -351,10 +351,8 @@ impl Work {
     /// Takes what has come for a direction.
     fn receive(&mut self, line: usize, arrivals: &mut Vec<crate::sys::Arrival>) {
         let Some(Some(side)) = self.lines.get_mut(line) else { return };
-        let now_ns = monotonic_ns();
-        let offset_ns = realtime_ns().saturating_sub(now_ns);
         // The socket of an interface that has gone says so each time; its packets are over.
-        if self.batch.receive(&side.entrance, &mut side.waiting, offset_ns, now_ns, arrivals).is_err() {
+        if self.batch.receive(&side.entrance, &mut side.waiting, arrivals).is_err() {
             return;
         }
         for (place, arrival) in arrivals.iter().enumerate() {

@@ -26,6 +26,50 @@ pub fn realtime_ns() -> u64 {
     read(ClockId::CLOCK_REALTIME)
 }
 
+/// Both clocks at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BothClocks {
+    /// Time on the monotonic clock, not before the moment.
+    pub monotonic_ns: u64,
+    /// Lead of the realtime clock over the monotonic one, in ns. It is never more than the true one, so that a time of
+    /// the kernel's packet timestamps that is put on the monotonic clock with it is never too early.
+    pub lead_ns: i64,
+}
+
+impl BothClocks {
+    /// Readings that are further apart are tried again: the thread has lost its processor between them.
+    const NEAR_NS: u64 = 1_000;
+    const TRIES: usize = 4;
+
+    /// Reads both clocks.
+    pub fn read() -> Self {
+        Self::closest(|| (monotonic_ns(), realtime_ns(), monotonic_ns()))
+    }
+
+    /// The first reading whose monotonic times are near each other, or else that where they are nearest.
+    fn closest(mut read: impl FnMut() -> (u64, u64, u64)) -> Self {
+        let mut nearest_ns = u64::MAX;
+        let mut clocks = Self { monotonic_ns: 0, lead_ns: 0 };
+        for _ in 0..Self::TRIES {
+            let (before_ns, realtime_ns, after_ns) = read();
+            let apart_ns = after_ns.saturating_sub(before_ns);
+            if apart_ns < nearest_ns {
+                nearest_ns = apart_ns;
+                clocks = Self { monotonic_ns: after_ns, lead_ns: (realtime_ns as i64).wrapping_sub(after_ns as i64) };
+            }
+            if nearest_ns <= Self::NEAR_NS {
+                break;
+            }
+        }
+        clocks
+    }
+
+    /// A time of the realtime clock on the monotonic one.
+    pub fn to_monotonic_ns(self, realtime_ns: u64) -> u64 {
+        realtime_ns.saturating_add_signed(self.lead_ns.saturating_neg())
+    }
+}
+
 /// Times between consecutive readings of the realtime clock, by experiment: the cost and the resolution of a timestamp.
 pub fn reading_times() -> Times {
     const READINGS: usize = 1_000;
@@ -74,5 +118,42 @@ impl Drop for PreciseTimers {
         // 0 restores the thread's default.
         let before = self.before.and_then(|slack| c_ulong::try_from(slack).ok()).unwrap_or(0);
         let _ = prctl::set_timerslack(before);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Both clocks of readings between which the thread lost its processor for so long, in each of the places.
+    fn disturbed(pauses_ns: &[(u64, u64)]) -> BothClocks {
+        const LEAD_NS: u64 = 1_000_000;
+        let mut now_ns = 0;
+        let mut pauses = pauses_ns.iter();
+        BothClocks::closest(|| {
+            let (first_ns, second_ns) = *pauses.next().unwrap();
+            let before_ns = now_ns;
+            now_ns += 20 + first_ns;
+            let realtime_ns = now_ns + LEAD_NS;
+            now_ns += 20 + second_ns;
+            (before_ns, realtime_ns, now_ns)
+        })
+    }
+
+    #[test]
+    fn a_pause_between_the_clocks_puts_no_time_too_early() {
+        for pauses in [[(25_000, 0); 4], [(0, 25_000); 4], [(25_000, 25_000); 4]] {
+            let clocks = disturbed(&pauses);
+            assert!(clocks.lead_ns <= 1_000_000, "{clocks:?}");
+            assert!(clocks.to_monotonic_ns(5_000_000) >= 4_000_000, "{clocks:?}");
+        }
+    }
+
+    #[test]
+    fn the_reading_with_the_shortest_pause_counts() {
+        let clocks = disturbed(&[(0, 25_000), (0, 3_000), (0, 9_000), (0, 30_000)]);
+        assert_eq!(clocks.lead_ns, 1_000_000 - 3_020);
+        let undisturbed = disturbed(&[(0, 25_000), (0, 0)]);
+        assert_eq!(undisturbed.lead_ns, 1_000_000 - 20);
     }
 }

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 
 use nix::errno::Errno;
 use serde_json::{Value, json};
-use sixbench_measure::clock::{self, PreciseTimers};
+use sixbench_measure::clock::{self, BothClocks, PreciseTimers};
 use sixbench_measure::cpu;
 use socket2::{SockAddr, Socket};
 
@@ -159,17 +159,17 @@ impl<'a> Probing<'a> {
             Err(Errno::ENETUNREACH | Errno::EHOSTUNREACH) => return Ok(None),
             Err(e) => return Err(Error::system(format!("receiving answers of {NAME}"), "recvmmsg", e)),
         }
-        let (now_ns, realtime_ns) = (clock::monotonic_ns(), clock::realtime_ns());
+        let clocks = BothClocks::read();
         let peer = self.endpoint.peer;
         for datagram in self.batch.datagrams() {
             match packet::parse(datagram.bytes, peer, self.identifier, PAYLOAD_BYTES) {
                 Some(packet::Message::Reply { mark, .. })
                     if mark.token == self.endpoint.token.short() && datagram.source == Some(peer) =>
                 {
-                    // Time since the kernel has had it.
-                    let waited_ns = datagram.notes.realtime_ns.map_or(0, |noted| realtime_ns.saturating_sub(noted));
                     let (number, sent_ns) = (mark.number, mark.sent_realtime_ns);
-                    let received_ns = now_ns.saturating_sub(waited_ns).max(sent_ns);
+                    let noted_ns = datagram.notes.realtime_ns.map(|noted| clocks.to_monotonic_ns(noted));
+                    let received_ns =
+                        noted_ns.map_or(clocks.monotonic_ns, |ns| ns.min(clocks.monotonic_ns)).max(sent_ns);
                     return Ok(Some(Answered { number, sent_ns, received_ns }));
                 }
                 Some(packet::Message::Error(name)) => *self.errors.entry(name).or_default() += 1,

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use serde::Serialize;
-use sixbench_measure::clock;
+use sixbench_measure::clock::BothClocks;
 use sixbench_netlink::Client;
 
 use super::ends::Ends;
@@ -245,10 +245,7 @@ impl Intake {
     pub fn take(&mut self, mut each: impl FnMut(Frame<'_>)) -> bool {
         let is_taken = match &mut self.xsk {
             None => false,
-            Some(xsk) => {
-                let offset_ns = (clock::realtime_ns() as i64).wrapping_sub(clock::monotonic_ns() as i64);
-                xsk.take(offset_ns, &mut each)
-            }
+            Some(xsk) => xsk.take(BothClocks::read().lead_ns, &mut each),
         };
         self.ring.take(each) || is_taken
     }
