@@ -11,7 +11,7 @@ import pytest
 
 from sixbench.agent.client import Agent
 from sixbench.cli import main
-from sixbench.run import trial
+from sixbench.run.witnesses import machine
 
 EXPERIMENT = """
 topology:
@@ -62,7 +62,7 @@ def test_a_mistake_of_ours_stops_the_run_and_resume_goes_on_when_it_is_mended(
     command: Command, experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judged = 0
-    whole = trial.machine_changes
+    whole = machine.machine_changes
 
     def mistaken(*sides: Any) -> Any:
         nonlocal judged
@@ -73,7 +73,7 @@ def test_a_mistake_of_ours_stops_the_run_and_resume_goes_on_when_it_is_mended(
 
     run = tmp_path / "run"
     with monkeypatch.context() as patch:
-        patch.setattr(trial, "machine_changes", mistaken)
+        patch.setattr(machine, "machine_changes", mistaken)
         code, said = command("run", experiment, "--out", run, "--quiet")
     assert code == 70
     assert "KeyError: 'no such thing'" in said
