@@ -5,9 +5,11 @@ UV_LOCK := requirements-uv.lock
 UV_VERSION := $(shell sed -n 's/^uv==\([0-9.]*\).*/\1/p' $(UV_LOCK))
 PYTEST_ARGS ?=
 lab_files = $(patsubst %,tests/lab/test_%.py,$(1))
-LONG_TESTS := $(call lab_files,cells connections emulated_links endurance happy_eyeballs host_translators hosts hosts_processors link_down lw4o6 map measure mechanisms nat64 one_way_delays outside page_rights ptp serve_flood siit translate_carrier_errors translate_engines translate_nat translate_small_links translate_softwires translate_tayga)
+LONG_TESTS := $(call lab_files,cells connections emulated_links endurance happy_eyeballs host_translators hosts hosts_processors link_down lw4o6 map measure mechanisms nat64 one_way_delays outside page_rights ptp serve_flood siit translate_carrier_errors translate_nat translate_small_links translate_softwires)
+# tayga is there only where these are run.
+PEERS_TESTS := tests/peers $(call lab_files,translate_tayga)
 # Not in CI, which they would take over an hour.
-SLOW_TESTS := $(call lab_files,calibration cells_killed dns64_tested hosts_internet machines_killed monitor notebook null_comparisons papers_on_hosts peer_bench translated_packets tutorials wrong_clocks)
+SLOW_TESTS := $(call lab_files,calibration cells_killed dns64_tested hosts_internet machines_killed monitor notebook null_comparisons papers_on_hosts peer_bench translate_engines translated_packets tutorials wrong_clocks)
 JOOL_TESTS := tests/guest/test_jool.py
 STAMPS_TESTS := tests/guest/test_stamping.py
 # Not in CI: they need a machine on which nothing else measures.
@@ -116,13 +118,14 @@ test-python: install system-test
 	$(strip $(BIN)/pytest -n auto --maxprocesses 8 --max-worker-restart 0 --dist loadgroup tests/property tests/unit tests/golden benches/tests tools/tests $(PYTEST_CHOICE) $(PYTEST_ARGS))
 
 test-lab: install system-test
-	$(strip $(BIN)/pytest tests/lab $(addprefix --ignore=,$(LONG_TESTS) $(SLOW_TESTS) $(QUIET_TESTS) $(if $(PASSED_ONCE),$(ONCE_TESTS))) $(PYTEST_ARGS))
+	$(strip $(BIN)/pytest tests/lab $(addprefix --ignore=,$(LONG_TESTS) $(SLOW_TESTS) $(QUIET_TESTS) $(PEERS_TESTS) $(if $(PASSED_ONCE),$(ONCE_TESTS))) $(PYTEST_ARGS))
 
 test-long: install system-test ## run the longer tests: every mechanism, translators, two machines, hosts, cells, emulated links
 	SIXBENCH_EXPECT_LAB=1 $(strip $(BIN)/pytest $(LONG_TESTS) $(PYTEST_ARGS))
 
 test-slow: install system-test ## run what CI has no time for: tutorials, calibrations, clocks that are wrong, machines that are killed, all folders of strangers
 	SIXBENCH_EXPECT_LAB=1 $(strip $(BIN)/pytest --timeout=7200 $(SLOW_TESTS) $(PYTEST_ARGS))
+	SIXBENCH_LINKS=all SIXBENCH_EXPECT_LAB=1 $(strip $(BIN)/pytest --timeout=7200 tests/lab/test_mechanisms.py $(PYTEST_ARGS))
 	SIXBENCH_TRAPS=all $(strip $(BIN)/pytest --timeout=7200 tests/unit/test_hostile_folders.py $(PYTEST_ARGS))
 
 test-quiet: install system-test ## run the tests that need a quiet machine: a run of the page by keyboard, throughputs of known wires
@@ -132,7 +135,7 @@ test-fresh: ## the two commands of the README, the lint and the wheels in a mini
 	tools/test-fresh $(FRESH_RUNS)
 
 test-peers: install system-peers ## run the tests of tunnels and links against Linux's own, in user-mode Linux (docs/peers.md)
-	SIXBENCH_EXPECT_PEERS=1 $(strip $(BIN)/pytest tests/peers $(PYTEST_ARGS))
+	SIXBENCH_EXPECT_PEERS=1 $(strip $(BIN)/pytest $(PEERS_TESTS) $(PYTEST_ARGS))
 
 test-guest: install system-guest ## run the tests that boot emulated machines with other kernels (docs/kernels.md)
 	SIXBENCH_EXPECT_GUEST=1 $(strip $(BIN)/pytest tests/guest $(addprefix --ignore=,$(JOOL_TESTS) $(STAMPS_TESTS)) $(PYTEST_ARGS))

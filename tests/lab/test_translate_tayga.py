@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import struct
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from packets_through import packets_through
 
 
 def test_tayga_translates_and_what_came_out_is_of_its_packet(sixbench: Callable[..., object], tmp_path: Path) -> None:
-    if shutil.which("tayga") is None:
+    if shutil.which("tayga") is None and os.environ.get("SIXBENCH_EXPECT_PEERS") != "1":
         pytest.skip("tayga is not installed")
     there, back = SIIT
     packets = [
