@@ -6,6 +6,7 @@ import pytest
 from lab.experiments import TESTERS, read
 
 from sixbench.agent import AgentHub
+from sixbench.model.reason import ReasonKind
 from sixbench.model.trial import TrialRecord
 from sixbench.plan.schedule import block_order
 from sixbench.run.laboratory import Laboratories
