@@ -76,6 +76,6 @@ def test_linux_keeps_its_sessions_from_packet_to_packet(sixbench: Callable[..., 
     assert {verdict for verdict, _, _ in passed} == {"translated"}
     out = [packet for _, _, [packet] in passed]
     ports = [struct.unpack("!H", packet[20:22])[0] for packet in out[: len(sent)]]
-    # Who comes second with a port gets another.
+    # The second host with a port gets another one.
     assert (ports[0], ports[2], ports[3], ports[1] == 40000) == (40000, 40003, 40000, False)
     assert [str(IPv6Address(packet[24:40])) for packet in out[len(sent) :]] == [third.source, first.source]

@@ -67,8 +67,9 @@ def _etc(blueprint: Blueprint) -> dict[str, str]:
     """The files that commands in nodes see in place of the machine's."""
     machine = os.uname().nodename
     files = {"hosts": hosts_file(blueprint, machine)}
-    own = viewers(blueprint) | blueprint.resolvers.keys()
-    by_node = {node: hosts_file(blueprint, machine, node) for node in blueprint.topology.nodes if node in own}
+    with_own_names = viewers(blueprint) | blueprint.resolvers.keys()
+    nodes = [node for node in blueprint.topology.nodes if node in with_own_names]
+    by_node = {node: hosts_file(blueprint, machine, node) for node in nodes}
     files |= {registry.own_file("hosts", node): text for node, text in by_node.items() if text != files["hosts"]}
     confs = resolv_confs(blueprint)
     if confs and _NSSWITCH.exists():

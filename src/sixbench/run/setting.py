@@ -71,12 +71,12 @@ class Setting:
     def hosts(self) -> Hosts:
         """Both ends, with their addresses in the families that the trial needs."""
         client, server = (self.laboratory.agents[name] for name in self.between)
-        own = self.network.family
+        family = self.network.family
         return Hosts(
             client=client,
             server=server,
-            own=own,
-            legs={**self.others, own: self.network.legs},
+            own=family,
+            legs={**self.others, family: self.network.legs},
             first_silence_ns=first_silence_ns(self.network),
             prefers_ipv4=self.prefers_ipv4,
         )

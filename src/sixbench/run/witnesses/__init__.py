@@ -1,6 +1,6 @@
 """The witnesses of a trial: a kind of evidence is a file here, and a line in `WITNESSES`.
 
-What a witness says becomes its part of `model.evidence`, and `report.path_sums` adds that up over the trials of a path.
+Each witness gives its part of `model.evidence`, and `report.evidence` adds that up over the trials of a path.
 Long judgements are in `run.proof`, which knows no agents.
 """
 

@@ -33,7 +33,7 @@ def remote(read: Callable[[str], str]) -> PacketOption:
     return PacketOption(name="remote", read=read, is_required=True, help="The other end's address.")
 
 
-def _own(read: Callable[[str], str], family: int) -> PacketOption:
+def _error_source(read: Callable[[str], str], family: int) -> PacketOption:
     return PacketOption(
         name=f"own{family}",
         read=read,
@@ -44,7 +44,7 @@ def _own(read: Callable[[str], str], family: int) -> PacketOption:
     )
 
 
-OWN4, OWN6 = _own(ipv4, 4), _own(ipv6, 6)
+OWN4, OWN6 = _error_source(ipv4, 4), _error_source(ipv6, 6)
 
 
 def _tunnel_options(least_mtu: int) -> tuple[PacketOption, ...]:
