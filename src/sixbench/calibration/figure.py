@@ -13,6 +13,7 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 
 from ..report import words
 from ..report.figures import Drawing, Picture, cut, style
+from ..report.figures.panels import PanelGrid
 from . import numbers
 from .metric import CalibratedMetric
 from .results import AtTruth, OverPath
@@ -60,12 +61,10 @@ class _Figure:
         with style.house_style():
             has_errors = any(at_truth.bias is not None for over in self.found for at_truth in over.at)
             panels = [self._values, self._errors] if has_errors else [self._values]
-            across = 1 if style.is_narrow(self.width_in) else len(panels)
-            down = len(panels) // across
-            figure = style.figure(0.6 + 2.6 * down, self.width_in)
-            grid = figure.add_gridspec(down, across)
-            for place, panel in enumerate(panels):
-                panel(figure.add_subplot(grid[divmod(place, across)]))
+            grid = PanelGrid.fitting(len(panels), self.width_in)
+            figure = style.figure(0.6 + 2.6 * grid.rows, self.width_in)
+            for place, panel in zip(grid.places(figure), panels, strict=True):
+                panel(place.axes[0])
             style.title(figure, self.metric.label)
             style.legend(figure, [self._handle(over) for over in self.found])
             return Picture(figure=figure, tips=self.tips)

@@ -11,6 +11,7 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 
 from ...report import words
 from ...report.figures import Drawing, Picture, cut, style
+from ...report.figures.panels import PanelGrid
 from .design import CHANGE, WORKLOAD_TITLES
 from .judge import Judged, NullResult
 
@@ -48,11 +49,11 @@ class _Figure:
 
     def draw(self) -> Picture:
         with style.house_style():
-            across = 1 if style.is_narrow(self.width_in) else 2
-            figure = style.figure(0.6 + 3.0 * 2 / across, self.width_in)
-            grid = figure.add_gridspec(2 // across, across)
-            self._quantiles(figure.add_subplot(grid[0, 0]))
-            self._changes(figure.add_subplot(grid[divmod(1, across)]))
+            panels = [self._quantiles, self._changes]
+            grid = PanelGrid.fitting(len(panels), self.width_in)
+            figure = style.figure(0.6 + 3.0 * grid.rows, self.width_in)
+            for place, panel in zip(grid.places(figure), panels, strict=True):
+                panel(place.axes[0])
             style.title(figure, "False alarms and power")
             style.legend(figure, self._handles())
             return Picture(figure=figure, tips=self.tips)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +19,7 @@ from .. import rows, words
 from . import data, style
 from .data import Context
 from .drawing import Drawing, Picture, paged
+from .panels import PanelGrid
 
 MOST_PANELS = 9
 MOST_PAGES = 3
@@ -151,19 +151,14 @@ def _of_histogram(
 
 def _draw(context: Context, label: str, panels: list[_Panel], title: str, width_in: float) -> Picture:
     with style.house_style():
-        columns = style.panel_columns(len(panels), width_in)
-        lines = math.ceil(len(panels) / columns)
-        figure = style.figure(0.75 + lines * (2.4 if columns == 1 else 2.05), width_in)
-        grid = figure.add_gridspec(lines, columns)
-        panel_in = width_in / columns - 0.6
-        for index, panel in enumerate(panels):
-            row, column = divmod(index, columns)
-            axes = figure.add_subplot(grid[row, column])
-            _curves(axes, context, panel, panel_in)
-            if panel.title:
-                axes.set_title(style.wrapped(panel.title, panel_in))
-            axes.set_xlabel(f"{label} (log scale)" if columns < 3 else "log scale")
-            if column == 0:
+        grid = PanelGrid.fitting(len(panels), width_in, beside_in=0.6)
+        figure = style.figure(0.75 + grid.rows * (2.4 if grid.columns == 1 else 2.05), width_in)
+        for place, panel in zip(grid.places(figure), panels, strict=True):
+            [axes] = place.axes
+            _curves(axes, context, panel, place.width_in)
+            place.title(panel.title)
+            axes.set_xlabel(f"{label} (log scale)" if grid.columns < 3 else "log scale")
+            if place.is_first:
                 axes.set_ylabel("Share of values (%)")
         style.title(figure, title)
         paths = context.paths(curve.path for panel in panels for curve in panel.curves)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, count
 
 from matplotlib.axes import Axes
@@ -18,12 +19,14 @@ from . import cut, data, style
 from .changes import PAIRS, Change, change_handles, changes, limits, value_handles
 from .data import Context, Measured
 from .drawing import Drawing, Picture, paged
+from .row_labels import RowLabels
 
 MOST_ROWS = 45
 """Rows that a page holds, over all metrics."""
 
-_MOST_BESIDE = 16
-"""Characters of labels that have room beside the axes of a narrow figure."""
+_LEAST_IN, _LEAST_OF_TWO_IN = 1.95, 1.45
+"""The least width of axes beside labels, if they are the only ones, and of each of two."""
+_APART_IN = 0.1
 
 
 def drawings(context: Context, items: Sequence[Measured]) -> list[Drawing]:
@@ -93,10 +96,10 @@ class _Dots:
             for item in self.items:
                 rows_of = sum(len(panel.estimates) for panel in item.panels)
                 compared = sum(len(panel.findings) for panel in item.panels)
-                is_stacked = self.is_narrow and _is_compared(item)
+                is_stacked = self.is_stacked and _is_compared(item)
                 heights_in += [0.5 + self.row_in * number for number in ([compared] if is_stacked else []) + [rows_of]]
             figure = style.figure(0.75 + sum(0.22 + height_in for height_in in heights_in), self.width_in)
-            grid = figure.add_gridspec(len(heights_in), 1 if self.is_narrow else 2, height_ratios=heights_in)
+            grid = figure.add_gridspec(len(heights_in), 1 if self.is_stacked else 2, height_ratios=heights_in)
             line = 0
             for index, item in enumerate(self.items):
                 if not _is_compared(item):
@@ -104,32 +107,31 @@ class _Dots:
                     line += 1
                     continue
                 change = figure.add_subplot(grid[line, 0])
-                at = grid[line + 1, 0] if self.is_narrow else grid[line, 1]
+                at = grid[line + 1, 0] if self.is_stacked else grid[line, 1]
                 self._metric(figure.add_subplot(at), change, item, index)
-                line += 2 if self.is_narrow else 1
+                line += 2 if self.is_stacked else 1
             style.title(figure, self.title)
             style.legend(figure, self._handles())
             return Picture(figure=figure, tips=self.tips)
 
-    @property
-    def is_narrow(self) -> bool:
-        """True if the changes stand above the values and not beside them."""
-        return style.is_narrow(self.width_in)
+    @cached_property
+    def is_stacked(self) -> bool:
+        """True if the changes stand above the values, because both have too little room beside the labels."""
+        return self._layout(2 * _LEAST_OF_TWO_IN).is_above
 
-    @property
-    def is_labelled_above(self) -> bool:
-        """True if the labels of rows stand above them, for want of room beside."""
-        return self.is_narrow and self._longest > _MOST_BESIDE
+    @cached_property
+    def labels(self) -> RowLabels:
+        """The layout of all rows."""
+        return self._layout(_LEAST_IN if self.is_stacked else 2 * _LEAST_OF_TWO_IN)
 
-    @property
-    def _longest(self) -> int:
-        """Characters of the longest label of a row."""
+    def _layout(self, least_in: float) -> RowLabels:
         labels = [_label(e.path, panel) for item in self.items for panel in item.panels for e in panel.estimates]
-        return max(map(len, labels), default=0)
+        return RowLabels.fitting(labels, self.width_in, least_in=least_in)
 
     @property
     def row_in(self) -> float:
-        return 0.33 if self.is_labelled_above else 0.19
+        """The height of a row."""
+        return 0.33 if self.labels.is_above else 0.19
 
     def _metric(self, values: Axes, change: Axes | None, item: Measured, index: int) -> None:
         """Draws the rows of one metric: the paths of each combination, from the top down."""
@@ -152,37 +154,23 @@ class _Dots:
             title += f", not compared: {self.context.baselines(e for _, e, _ in shown)} has none"
         else:
             # Beside the values, the baseline has a row too, without a change.
-            compared = [(label, finding) for label, _, finding in shown if finding is not None or not self.is_narrow]
+            compared = [(label, finding) for label, _, finding in shown if finding is not None or not self.is_stacked]
             self._changes(change, [finding for _, finding in compared], item, index)
-            self._rows(change, [label for label, _ in compared], has_labels=True)
-        self._rows(values, labels, has_labels=change is None or self.is_narrow)
-        values.set_title(style.wrapped(title, self._title_in if change is not None else self.width_in - 1.0))
+            self.labels.write(change, [label for label, _ in compared], self.row_in)
+        is_second = change is not None and not self.is_stacked
+        self.labels.write(values, [""] * len(labels) if is_second else labels, self.row_in)
+        values.grid(axis="y", visible=False)
+        values.set_title(style.wrapped(title, self.labels.axes_in if change is None else self._title_in))
 
     @property
     def _title_in(self) -> float:
         """The room for the title of one of two axes."""
-        if not self.is_narrow:
-            return self.width_in / 2 - 0.7
-        return self.width_in - (0.3 if self.is_labelled_above else 0.3 + 0.066 * self._longest)
-
-    def _rows(self, axes: Axes, labels: Sequence[str], *, has_labels: bool) -> None:
-        """Makes a row for each label, which stands beside the axis, or above the row if the figure is narrow."""
-        above = self.is_labelled_above
-        axes.set_yticks(range(len(labels)), labels)
-        axes.tick_params(axis="y", length=0, labelleft=has_labels and not above)
-        axes.grid(axis="y", visible=False)
-        axes.set_ylim(len(labels) - 0.4, -0.9 if above else -0.6)
-        if has_labels and above:
-            for place, label in enumerate(labels):
-                axes.text(
-                    0.01, place - 0.25, label, va="bottom", fontsize=7, bbox=style.BEHIND,
-                    transform=axes.get_yaxis_transform(),
-                )  # fmt: skip
+        return self.labels.axes_in if self.is_stacked else self.labels.axes_in / 2 - _APART_IN
 
     @property
     def tick(self) -> float:
         """Half the height of the mark of theory, in rows."""
-        return 0.2 if self.is_labelled_above else 0.38
+        return 0.2 if self.labels.is_above else 0.38
 
     def _value(
         self, axes: Axes, place: int, estimate: Estimate, finding: Finding | None, divisor: float, gid: str
@@ -229,6 +217,7 @@ class _Dots:
         title = f"{words.metric_label(item.metric)}: change vs {against} ({unit})"
         axes.set_title(style.wrapped(title, self._title_in))
         axes.axvline(0, color=style.MUTED, linewidth=0.8, zorder=1)
+        axes.grid(axis="y", visible=False)
         for place, change in shown:
             self._change(axes, place, change, f"x{index}-{place}")
         axes.xaxis.set_major_formatter(style.signed_ticks())

@@ -18,6 +18,7 @@ from .. import words
 from ..series_words import path_text, title_of, value_text
 from . import style
 from .drawing import Drawing, Picture, slug
+from .panels import PanelGrid
 
 MOST_PANELS = 8
 MOST_POINTS = 400
@@ -69,16 +70,13 @@ class _Figure:
 
     def draw(self) -> Picture:
         with style.house_style():
-            columns = 1 if style.is_narrow(self.width_in) or len(self.followed) == 1 else _COLUMNS
-            down = -(-len(self.followed) // columns)
-            figure = style.figure(0.65 + _PANEL_IN * down, self.width_in)
-            grid = figure.add_gridspec(down, columns)
+            grid = PanelGrid.fitting(len(self.followed), self.width_in, most_columns=_COLUMNS, beside_in=0.5)
+            figure = style.figure(0.65 + _PANEL_IN * grid.rows, self.width_in)
             looks = style.styles_of(list(dict.fromkeys(element.series.path for element in self.followed)))
-            for place, item in enumerate(self.followed):
+            for place, item in zip(grid.places(figure), self.followed, strict=True):
                 look = looks.get(item.series.path)
-                axes = figure.add_subplot(grid[divmod(place, columns)])
-                axes.set_title(style.wrapped(path_text(item), self.width_in / columns - 0.5))
-                self._panel(axes, item, style.MUTED if look is None else look.colour, f"p{place}")
+                place.title(path_text(item))
+                self._panel(place.axes[0], item, style.MUTED if look is None else look.colour, f"p{place.index}")
             style.title(figure, self.title)
             style.legend(figure, self._handles())
             return Picture(figure=figure, tips=self.tips)

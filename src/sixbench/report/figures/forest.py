@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import count
 
 from matplotlib.axes import Axes
@@ -19,12 +20,17 @@ from .changes import PAIRS, Change, change_handles, changes, limits
 from .data import Context
 from .drawing import Drawing, Picture, paged
 from .mark_look import look_of
+from .row_labels import RowLabels
 
 MOST_ROWS = 48
 """Rows on a page, which can be read at the size of a sheet of paper."""
 
 MOST_PAGES = 4
 """Pages for a workload. Only the tables have the rest."""
+
+_LEAST_IN = 1.7
+"""The least width of axes beside labels."""
+_MESSAGE_PT = 7.0
 
 
 def drawings(context: Context, analysis: Analysis) -> list[Drawing]:
@@ -119,29 +125,31 @@ class _Forest:
         axes.set_xlim(*limits(shown, margin))
         for place, change in enumerate(shown):
             self._row(axes, place, change, f"f{index}-{place}")
-        if self.is_narrow:
-            axes.set_yticks([])
-        else:
-            axes.set_yticks(range(len(shown)), [self._label(change.finding) for change in shown])
-        axes.set_ylim(len(shown) - 0.4, -0.9 if self.is_narrow else -0.6)
+        self.labels.write(axes, [self._text(change.finding) for change in shown], self.row_in)
         colours = [look_of(change.finding).colour for change in shown]
         rows_of = zip(range(len(shown)), shown, colours, strict=True)
         cut.mark(axes, "x", [interval for at, change, colour in rows_of for interval in change.intervals(at, colour)])
         axes.grid(axis="y", visible=False)
-        axes.tick_params(axis="y", length=0)
         axes.xaxis.set_major_formatter(style.signed_ticks())
         better = words.better(metric)
         title = f"{words.metric_label(metric)}: change in %{f' ({better})' if better else ''}"
-        axes.set_title(style.wrapped(title, self.width_in - 0.3))
+        axes.set_title(style.wrapped(title, self.labels.title_in))
 
-    @property
-    def is_narrow(self) -> bool:
-        """True if rows have their text above them, for want of room beside."""
-        return style.is_narrow(self.width_in)
+    @cached_property
+    def labels(self) -> RowLabels:
+        """The layout of rows, which have their labels at the left and their changes at the right, or both above."""
+        findings = [finding for _, part in self.page for finding in part]
+        return RowLabels.fitting(
+            list(map(self._label, findings)),
+            self.width_in,
+            least_in=_LEAST_IN,
+            other_in=max(style.text_in(_message(finding), _MESSAGE_PT) for finding in findings),
+        )
 
     @property
     def row_in(self) -> float:
-        return 0.33 if self.is_narrow else 0.165
+        """The height of a row."""
+        return 0.33 if self.labels.is_above else 0.165
 
     def _row(self, axes: Axes, place: int, change: Change, gid: str) -> None:
         finding = change.finding
@@ -168,14 +176,15 @@ class _Forest:
         marker.set_gid(gid)
         place_of = f"{finding.path}, {row.levels}" if row.levels else finding.path
         self.tips[gid] = [f"{place_of}\n{row.compared}\n{words.count(finding.n, 'pair')} of trials"]
-        interval = row.cells.interval
-        has_ends = isinstance(interval, IntervalCell)
-        message = f"{row.cells.change.within('%')} ({interval.text})" if has_ends else row.change_with_interval
-        text: style.Look = {"transform": axes.get_yaxis_transform(), "fontsize": 7, "color": style.INK}
-        if self.is_narrow:
-            axes.text(0.01, place - 0.3, f"{self._label(finding)}: {message}", va="bottom", bbox=style.BEHIND, **text)
-        else:
-            axes.text(1.012, place, message, va="center", **text)
+        if not self.labels.is_above:
+            axes.text(
+                1.012, place, _message(finding), va="center", fontsize=_MESSAGE_PT, color=style.INK,
+                transform=axes.get_yaxis_transform(),
+            )  # fmt: skip
+
+    def _text(self, finding: Finding) -> str:
+        """The label of a row, with the change where that has no place of its own."""
+        return f"{self._label(finding)}: {_message(finding)}" if self.labels.is_above else self._label(finding)
 
     def _label(self, finding: Finding) -> str:
         at = ", ".join(
@@ -186,3 +195,11 @@ class _Forest:
     def _handles(self) -> list[Line2D | Patch]:
         findings = [finding for _, part in self.page for finding in part]
         return [*mark_look.handles(findings), *change_handles(self.context, findings, has_theory=False)]
+
+
+def _message(finding: Finding) -> str:
+    """The change with its interval."""
+    row = rows.row(finding)
+    interval = row.cells.interval
+    has_ends = isinstance(interval, IntervalCell)
+    return f"{row.cells.change.within('%')} ({interval.text})" if has_ends else row.change_with_interval

@@ -22,6 +22,7 @@ from ..rows import constant
 from . import style
 from .data import AsItem, Context
 from .drawing import Drawing, Picture, paged
+from .panels import LEAST_IN, PanelGrid
 
 WORKLOAD = udp_stream.KIND.name
 GROUPS_OF_A_PAGE = 3
@@ -29,8 +30,8 @@ GROUPS_OF_A_PAGE = 3
 _ROW_IN = 1.45
 _DODGE = 0.8
 """The share of a link's place over which paths are spread."""
-_MOST_PLACES = 24
-"""The most markers that have room side by side in half the width."""
+_MARKER_IN = 0.15
+"""The width that a marker needs beside others."""
 _LINE_CHARACTERS = 100
 """The most characters that have room side by side in the whole width."""
 _CAPTION = (
@@ -169,18 +170,16 @@ def _draw(context: Context, groups: Sequence[_Group], title: str, width_in: floa
     with style.house_style():
         paths = context.paths(path for group in groups for path in group.signatures)
         links = max(len(group.links) for group in groups)
-        columns = 2 if links * len(paths) <= _MOST_PLACES and not style.is_narrow(width_in) else 1
-        longest = max(len(link) for group in groups for link in group.links)
-        is_turned = links * columns * (longest + 2) > _LINE_CHARACTERS * width_in / style.WIDTH_IN
         panels = [(group, what) for group in groups for what in ("packets", "bytes")]
-        rows = len(panels) // columns
-        figure = style.figure(0.9 + (_ROW_IN + 0.4 * is_turned) * rows, width_in)
-        for at, (group, what) in enumerate(panels):
-            axes = figure.add_subplot(rows, columns, at + 1)
-            _panel(axes, group, what, paths, is_turned=is_turned)
+        least_in = max(LEAST_IN, _MARKER_IN * links * len(paths))
+        grid = PanelGrid.fitting(len(panels), width_in, least_in=least_in, most_columns=2, beside_in=0.6)
+        longest = max(len(link) for group in groups for link in group.links)
+        is_turned = links * grid.columns * (longest + 2) > _LINE_CHARACTERS * width_in / style.WIDTH_IN
+        figure = style.figure(0.9 + (_ROW_IN + 0.4 * is_turned) * grid.rows, width_in)
+        for place, (group, what) in zip(grid.places(figure), panels, strict=True):
+            _panel(place.axes[0], group, what, paths, is_turned=is_turned)
             if what == "packets":
-                levels = words.levels(constant([AsItem(combination) for combination in group.combinations]))
-                axes.set_title(style.wrapped(levels, width_in / columns))
+                place.title(words.levels(constant([AsItem(combination) for combination in group.combinations])))
         style.title(figure, title)
         style.legend(figure, _handles(paths, is_ringed=any(group.different for group in groups)))
         return Picture(figure=figure)

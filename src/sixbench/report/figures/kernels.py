@@ -3,7 +3,6 @@ factors."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -17,6 +16,7 @@ from . import data, style
 from .data import Context, Panel
 from .drawing import Drawing, Picture
 from .lines import Point, line, shift_pt
+from .panels import PanelGrid
 
 COSTS = ("instructions_per_packet", "cpu_per_packet")
 """Metrics of cost. The figure has the first of these that was measured, or else the workload's primary metric."""
@@ -70,16 +70,14 @@ class _ByKernel:
         with style.house_style():
             others = [column for column in rows.varying(self.estimates) if column != COLUMN]
             panels = data.panels(self.estimates, [], others)
-            columns = 1 if style.is_narrow(self.width_in) else min(_COLUMNS, len(panels))
-            lines = math.ceil(len(panels) / columns)
+            grid = PanelGrid.fitting(len(panels), self.width_in, most_columns=_COLUMNS)
             divisor, unit = words.common_scale((e.value for e in self.estimates), self.estimates[0].unit)
-            figure = style.figure(0.9 + lines * (_PANEL_IN + 0.5), self.width_in)
-            grid = figure.add_gridspec(lines, columns)
-            for index, panel in enumerate(panels):
-                axes = figure.add_subplot(grid[divmod(index, columns)])
-                self._panel(axes, panel, index, divisor)
-                axes.set_title(style.wrapped(panel.title, self.width_in / columns - 0.75))
-                if index % columns == 0:
+            figure = style.figure(0.9 + grid.rows * (_PANEL_IN + 0.5), self.width_in)
+            for place, panel in zip(grid.places(figure), panels, strict=True):
+                [axes] = place.axes
+                self._panel(axes, panel, place.index, divisor)
+                place.title(panel.title)
+                if place.is_first:
                     axes.set_ylabel(unit)
             style.title(figure, self.title)
             paths = self.context.paths(estimate.path for estimate in self.estimates)

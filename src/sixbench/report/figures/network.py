@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
-from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch, Rectangle
+from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch
 
 from ...model.framing import ETHERNET_FRAMING
 from ...model.topology import Topology
@@ -19,7 +19,7 @@ from . import strips, style
 from .data import Context
 from .drawing import Drawing, Picture
 from .layout import Cell, Layout, is_blocked, layout
-from .strips import Strip
+from .network_layout import NetworkLayout
 
 MOST_LABELS = 10
 """The most links that are all labelled. If there are more, only those that are unlike most have a label."""
@@ -31,8 +31,8 @@ MOST_PROFILES = 3
 At = Callable[[Cell], tuple[float, float]]
 """From a cell to a place on the page, in inches."""
 
-_ROW_IN = 1.15
-_RADIUS_IN = 0.17
+_CHARACTER_IN = 0.062
+"""Width of a character of a node's name."""
 _HOST, _ROUTER = "#e3edf7", "#f6f1e4"
 
 
@@ -123,133 +123,34 @@ def _common_label(shape: _Shape) -> str | None:
 
 
 def _draw(context: Context, shape: _Shape, paths: Sequence[PathDescription], width_in: float) -> Picture:
-    if style.is_narrow(width_in):
-        return _draw_narrow(context, shape, paths, width_in)
     with style.house_style():
-        places = layout(shape.first, context.experiment.between)
-        labels_in = [
-            max(
-                0.068 * len(described.path.name), 0.055 * len(", ".join([described.path.mechanism, *described.engines]))
-            )
-            for described in paths
-        ]
-        left_in = 0.25 + max(labels_in, default=0.0)
-        step_in = (width_in - left_in - 0.5) / max(1, places.columns - 1)
-        radius_in = min(_RADIUS_IN, 0.3 * step_in)
-
-        def across(column: int) -> float:
-            return left_in + 0.2 + column * step_in if places.columns > 1 else width_in / 2
-
-        below = _strips(context, paths, places, across, (left_in + 0.2, width_in - 0.3))
-        below_in = 0.14 + sum(strip.height_in for strip in below)
-        height_in = 1.25 + _ROW_IN * (places.rows - 1) + below_in
-        figure, axes = style.sheet(height_in, width_in)
-        axes.text(
-            0.09,
-            height_in - 0.2,
-            "Network and paths" if below else "Network",
-            fontsize=9.5,
-            fontweight="bold",
-            va="center",
-            gid=style.TITLE,
-        )
-
-        def at(cell: Cell) -> tuple[float, float]:
-            return across(cell[0]), height_in - 0.85 - cell[1] * _ROW_IN
-
         common = _common_label(shape)
         labels = {link.name: shape.label(index) for index, link in enumerate(shape.first.links)}
         shown = {name: "" if label == common else label for name, label in labels.items()}
-        _links(axes, places, shape.first, shown, at, step_in, radius_in)
+        places = layout(shape.first, context.experiment.between)
+        plan = NetworkLayout.fitting(places, paths, shown.values(), width_in)
+        below = plan.strips(context, paths)
+        top_in = 0.1 + sum(strip.height_in for strip in below)
+        height_in = plan.height + top_in
+        figure, axes = style.sheet(height_in, width_in)
+        style.sheet_title(axes, "Network and paths" if below else "Network")
+
+        def at(cell: Cell) -> tuple[float, float]:
+            x, down = plan.at(cell)
+            return x, height_in - down
+
+        _links(axes, places, shape.first, shown, at, plan)
         for name, node in shape.first.nodes.items():
-            _node(axes, name, node.kind == "host", at(places.cells[name]), radius_in, step_in)
-        top_in = below_in - 0.04
-        if places.straight and places.rows == 1 and any(not strip.names for strip in below):
+            _node(axes, name, node.kind == "host", at(places.cells[name]), plan)
+        if places.rows == 1 and any(not strip.names for strip in below):
             strips.guides(axes, [at(places.cells[node])[0] for node in places.route], top_in + 0.1, 0.08)
         for strip in below:
-            strip.draw(axes, top_in, left_in)
+            strip.draw(axes, top_in, plan.span[0] - 0.2)
             top_in -= strip.height_in
         return Picture(figure=figure)
 
 
-def _draw_narrow(context: Context, shape: _Shape, paths: Sequence[PathDescription], width_in: float) -> Picture:
-    """Draws the way between the hosts from the top down, with room beside the links for their settings. Below it is
-    each path from left to right, with its name above it."""
-    with style.house_style():
-        places = layout(shape.first, context.experiment.between)
-        step_in = (width_in - 0.8) / max(1, places.rows)
-        common = _common_label(shape)
-        labels = {link.name: shape.label(index) for index, link in enumerate(shape.first.links)}
-        shown = {name: "" if label == common else label for name, label in labels.items()}
-        lines = max((label.count("\n") + 1 for label in shown.values() if label), default=1)
-        row_in = max(0.62, 0.42 + 0.12 * lines)
-        span_in = (0.3, width_in - 0.3)
-        below = [
-            Strip(
-                described=described,
-                look=context.styles[described.path.name],
-                places=_spread(described, span_in),
-                names=True,
-                is_narrow=True,
-            )
-            for described in paths
-            if described.way is not None
-        ]
-        below_in = 0.1 + sum(strip.height_in for strip in below)
-        height_in = 0.85 + row_in * (places.columns - 1) + below_in
-        figure, axes = style.sheet(height_in, width_in)
-        title = "Network and paths" if below else "Network"
-        axes.text(0.09, height_in - 0.18, title, fontsize=9.5, fontweight="bold", va="center", gid=style.TITLE)
-
-        def at(cell: Cell) -> tuple[float, float]:
-            return 0.5 + cell[1] * step_in, height_in - 0.55 - cell[0] * row_in
-
-        _links(axes, places, shape.first, shown, at, step_in, _RADIUS_IN)
-        for name, node in shape.first.nodes.items():
-            _node_named_beside(axes, name, node.kind == "host", at(places.cells[name]), step_in)
-        top_in = below_in
-        for strip in below:
-            strip.draw(axes, top_in, span_in[0])
-            top_in -= strip.height_in
-        return Picture(figure=figure)
-
-
-def _spread(described: PathDescription, span_in: tuple[float, float]) -> dict[str, float]:
-    """The nodes of a path's way side by side."""
-    nodes = list(dict.fromkeys(described.way.nodes)) if described.way else []
-    step_in = (span_in[1] - span_in[0]) / max(1, len(nodes) - 1)
-    return {node: span_in[0] + index * step_in for index, node in enumerate(nodes)}
-
-
-def _strips(
-    context: Context,
-    paths: Sequence[PathDescription],
-    places: Layout,
-    across: Callable[[int], float],
-    span_in: tuple[float, float],
-) -> list[Strip]:
-    """A strip for each path. It stands under the nodes of the network if its way is the row of the drawing, and else
-    has the nodes of its own way side by side. There is none without a way between the hosts."""
-    row = {node: across(places.cells[node][0]) for node in places.route} if places.straight else {}
-    results = []
-    for described in paths:
-        nodes = list(dict.fromkeys(described.way.nodes)) if described.way else list(places.route)
-        own = not row or nodes != list(row)
-        if own and described.way is None:
-            continue
-        step_in = (span_in[1] - span_in[0]) / max(1, len(nodes) - 1)
-        spread = {node: span_in[0] + index * step_in for index, node in enumerate(nodes)}
-        results.append(
-            Strip(
-                described=described, look=context.styles[described.path.name], places=spread if own else row, names=own
-            )
-        )
-    return results
-
-
-def _links(
-    axes: Axes, places: Layout, topology: Topology, labels: dict[str, str], at: At, step_in: float, radius_in: float
-) -> None:
+def _links(axes: Axes, places: Layout, topology: Topology, labels: dict[str, str], at: At, plan: NetworkLayout) -> None:
     """Draws all links, and their labels where they do not cover one another. Bent links come first, since they have
     least choice."""
     lines = []
@@ -267,7 +168,7 @@ def _links(
     taken: list[_Box] = []
     for line, label in sorted(lines, key=lambda item: (not item[0].bend, not item[0].level)):
         if label:
-            taken.append(_label(axes, line, label, taken, step_in, radius_in))
+            taken.append(_label(axes, line, label, taken, plan))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -307,11 +208,11 @@ class _Box:
         return not apart
 
 
-def _label(axes: Axes, line: _Line, label: str, taken: Sequence[_Box], step_in: float, radius_in: float) -> _Box:
+def _label(axes: Axes, line: _Line, label: str, taken: Sequence[_Box], plan: NetworkLayout) -> _Box:
     """Writes a link's label at the first of several places that is free, and returns where it is."""
     rows = label.splitlines()
     longest = max(len(row) for row in rows)
-    room_in = (abs(line.end[0] - line.start[0]) or step_in) - 2 * radius_in - 0.08
+    room_in = (abs(line.end[0] - line.start[0]) or plan.step) - 2 * plan.radius - 0.08
     least = 4.0 if line.level else style.LEAST_PT
     size = max(least, min(7.0, 72 * room_in / (0.6 * longest)))
     width, height = 0.6 * longest * size / 72, 1.3 * len(rows) * size / 72
@@ -351,10 +252,11 @@ def _label(axes: Axes, line: _Line, label: str, taken: Sequence[_Box], step_in: 
     return box
 
 
-def _node(axes: Axes, name: str, is_host: bool, place: tuple[float, float], radius_in: float, step_in: float) -> None:
-    x, y = place
+def _node(axes: Axes, name: str, is_host: bool, place: tuple[float, float], plan: NetworkLayout) -> None:
+    """Draws a node, with its name in it, below it, or to the right where links go down."""
+    (x, y), radius = place, plan.radius
     if is_host:
-        side = 1.8 * radius_in
+        side = 1.8 * radius
         axes.add_patch(
             FancyBboxPatch(
                 (x - side / 2, y - side / 2), side, side, boxstyle=f"round,pad=0,rounding_size={0.2 * side}",
@@ -362,34 +264,24 @@ def _node(axes: Axes, name: str, is_host: bool, place: tuple[float, float], radi
             )
         )  # fmt: skip
     else:
-        axes.add_patch(Circle((x, y), radius_in, facecolor=_ROUTER, edgecolor=style.INK, linewidth=1.1, zorder=2))
-    inside = len(name) * 0.062 < 1.9 * radius_in
+        axes.add_patch(Circle((x, y), radius, facecolor=_ROUTER, edgecolor=style.INK, linewidth=1.1, zorder=2))
+    if plan.is_down:
+        axes.text(
+            x + radius + 0.06, y, _shortened(name, plan.step - 2 * radius), ha="left", va="center_baseline",
+            fontsize=7.5, fontweight="bold", zorder=3, bbox={**style.BEHIND, "pad": 0.3},
+        )  # fmt: skip
+        return
+    inside = len(name) * _CHARACTER_IN < 1.9 * radius
     axes.text(
-        x,
-        y if inside else y - radius_in - 0.05,
-        name if len(name) * 0.062 < step_in else f"{name[: max(3, int(step_in / 0.062) - 1)]}…",
-        ha="center",
-        va="center_baseline" if inside else "top",
-        fontsize=7.5,
-        zorder=3,
-    )
+        x, y if inside else y - radius - 0.05, _shortened(name, plan.step), ha="center",
+        va="center_baseline" if inside else "top", fontsize=7.5, zorder=3,
+    )  # fmt: skip
 
 
-def _node_named_beside(axes: Axes, name: str, is_host: bool, place: tuple[float, float], step_in: float) -> None:
-    """A small node with its name to the right, where links from the top down leave room."""
-    x, y = place
-    look: style.Look = {"edgecolor": style.INK, "linewidth": 1.1, "zorder": 2}
-    side = 0.2
-    if is_host:
-        axes.add_patch(Rectangle((x - side / 2, y - side / 2), side, side, facecolor=_HOST, **look))
-    else:
-        axes.add_patch(Circle((x, y), side / 2, facecolor=_ROUTER, **look))
-    most = max(3, int((step_in - side) / 0.066))
-    text = name if len(name) <= most else f"{name[: most - 1]}…"
-    behind = {"facecolor": "white", "edgecolor": "none", "pad": 0.3}  # where a link goes to the right
-    axes.text(
-        x + 0.16, y, text, ha="left", va="center_baseline", fontsize=7.5, fontweight="bold", zorder=3, bbox=behind
-    )
+def _shortened(name: str, room_in: float) -> str:
+    """The name of a node, or its beginning where all of it has no room."""
+    most = max(4, int(room_in / _CHARACTER_IN))
+    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def _values(values: Sequence[float | None], column: str) -> str:

@@ -3,8 +3,6 @@ row."""
 
 from __future__ import annotations
 
-import math
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -16,11 +14,13 @@ from ...model.finding import ComparedTable
 from .. import words
 from . import style
 from .drawing import Drawing, Picture
+from .panels import PanelGrid
 
 _PUBLISHED, _OURS = "#5f6b76", "#0072B2"
 _ACROSS = 3
 """Panels beside one another."""
 _PANEL_IN = 1.75
+_HEADING_PT = 7.5
 _APART = 0.1
 """The distance from a level's tick to the paper's numbers on the left and to ours on the right."""
 
@@ -54,13 +54,12 @@ class _PaperTable:
 
     def draw(self) -> Picture:
         columns = [index for index, column in enumerate(self.table.columns) if column.is_compared]
-        across = 1 if style.is_narrow(self.width_in) else _ACROSS
-        down = math.ceil(len(columns) / across)
+        grid = PanelGrid.fitting(len(columns), self.width_in, most_columns=_ACROSS, beside_in=0.24)
         with style.house_style():
-            figure = style.figure(0.75 + down * _PANEL_IN, self.width_in)
-            grid = figure.add_gridspec(down, across)
-            for place, column in enumerate(columns):
-                self._panel(figure.add_subplot(grid[divmod(place, across)]), column)
+            figure = style.figure(0.75 + grid.rows * _PANEL_IN, self.width_in)
+            for place, column in zip(grid.places(figure), columns, strict=True):
+                self._panel(place.axes[0], column)
+                place.title(self._heading(column), _HEADING_PT)
             style.title(figure, f"{self.table.name} and ours")
             style.legend(figure, [_handle("D", _PUBLISHED, "published"), _handle("o", _OURS, "ours")])
             return Picture(figure=figure, tips=self.tips)
@@ -94,7 +93,6 @@ class _PaperTable:
             gid = f"c{column}-{marker.lower()}"
             drawn.set_gid(gid)
             self.tips[gid] = [self._tip(value, row, column, level, marker) for _, value, row in points]
-        axes.set_title("\n".join(textwrap.wrap(self._heading(column), 34)), fontsize=7.5)
         axes.set_xticks(range(len(levels)), [f"{value:g}" for value in levels])
         axes.set_xlim(-0.5, len(levels) - 0.5)
         axes.set_xlabel(words.one_line(self.table.columns[level].heading), fontsize=7)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, count, repeat
 
 from matplotlib.axes import Axes
@@ -16,12 +17,15 @@ from .. import words
 from . import style
 from .data import Context
 from .drawing import Drawing, Picture, paged
+from .row_labels import RowLabels
 
 MOST_LINES = 46
 """Lines of labels on a page."""
 LABEL = 46
 """Characters of a label's line, of which there are at most three."""
 _LINE_IN = 0.125
+_LEAST_IN = 2.7
+"""The least width of axes beside labels."""
 _PUBLISHED = "#5f6b76"
 _OURS = "#0072B2"
 
@@ -101,27 +105,14 @@ class _Published:
             style.legend(figure, handles)
             return Picture(figure=figure, tips=self.tips)
 
-    @property
-    def is_narrow(self) -> bool:
-        """True if labels stand above their rows, for want of room beside."""
-        return style.is_narrow(self.width_in)
+    @cached_property
+    def labels(self) -> RowLabels:
+        """The layout of the rows of all panels."""
+        labels = [_label(item) for _, items in self.groups for item in items]
+        return RowLabels.fitting(labels, self.width_in, least_in=_LEAST_IN, size_pt=7.0)
 
     def _row_in(self, items: Sequence[PublishedComparison]) -> float:
-        return (0.24 if self.is_narrow else 0.07) + _LINE_IN * max(map(_lines, items))
-
-    def _labels(self, axes: Axes, items: Sequence[PublishedComparison]) -> None:
-        if not self.is_narrow:
-            axes.set_yticks(range(len(items)), [_label(item) for item in items], fontsize=7, linespacing=1.05)
-            axes.set_ylim(len(items) - 0.4, -0.6)
-            return
-        label = 1 - 0.17 / self._row_in(items)
-        axes.set_yticks([])
-        axes.set_ylim(len(items) - 1 + 0.3, -label)
-        for place, item in enumerate(items):
-            axes.text(
-                0, place - 0.09 / self._row_in(items), _label(item), va="bottom", fontsize=7, linespacing=1.05,
-                transform=axes.get_yaxis_transform(),
-            )  # fmt: skip
+        return (0.24 if self.labels.is_above else 0.07) + _LINE_IN * max(map(_lines, items))
 
     def _panel(self, axes: Axes, source: str, unit: str, items: list[PublishedComparison], index: int) -> None:
         values = [v for item in items for v in (item.published, item.ours, item.ours_low, item.ours_high)]
@@ -130,16 +121,13 @@ class _Published:
         logarithmic = style.spans_decades(known)
         for place, item in enumerate(items):
             self._row(axes, place, item, divisor, f"p{index}-{place}")
-        self._labels(axes, items)
-        axes.tick_params(axis="y", length=0)
+        self.labels.write(axes, list(map(_label, items)), self._row_in(items))
         if logarithmic:
             low, high = min(known) / divisor, max(known) / divisor
             pad = (high / low) ** 0.05
             axes.set_xscale("log")
             axes.set_xlim(low / pad, high * pad)
-            axes.xaxis.set_major_locator(
-                FixedLocator(style.log_ticks(low / pad, high * pad, 2.9 if self.is_narrow else 4.5))
-            )
+            axes.xaxis.set_major_locator(FixedLocator(style.log_ticks(low / pad, high * pad, self.labels.axes_in)))
             axes.xaxis.set_minor_locator(NullLocator())
             axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         else:
@@ -147,7 +135,7 @@ class _Published:
             pad = 0.05 * (high - low) or 1.0
             axes.set_xlim(low - pad if low < 0 else 0, high + pad)
         title = f"{source} ({name}{', log scale' if logarithmic else ''})"
-        axes.set_title(style.wrapped(title, self.width_in - 0.3) if self.is_narrow else title)
+        axes.set_title(style.wrapped(title, self.labels.title_in))
 
     def _row(self, axes: Axes, place: int, item: PublishedComparison, divisor: float, gid: str) -> None:
         published, ours = item.published / divisor, words.finite(item.ours)

@@ -3,7 +3,6 @@ size or by rate."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -21,6 +20,7 @@ from . import rfc_traffic, style
 from .data import Context
 from .drawing import Drawing, Picture
 from .lines import Point, line, shift_pt
+from .panels import PanelGrid, PanelPlace
 
 FRAME_SIZE, RATE = "frame_bytes", "rate_pps"
 _PANEL_IN = 1.75
@@ -178,21 +178,18 @@ class _Figure:
 
     def draw(self) -> Picture:
         with style.house_style():
-            columns = style.panel_columns(len(self.panels), self.width_in)
-            lines = math.ceil(len(self.panels) / columns)
+            grid = PanelGrid.fitting(len(self.panels), self.width_in)
             height_in = 2.6 if len(self.panels) == 1 else _PANEL_IN
-            figure = style.figure(0.9 + lines * (height_in + 0.5), self.width_in)
-            grid = figure.add_gridspec(lines, columns)
-            for index, panel in enumerate(self.panels):
-                axes = figure.add_subplot(grid[divmod(index, columns)])
-                if panel.title:
-                    axes.set_title(style.wrapped(panel.title, self.width_in / columns - 0.75))
-                self._panel(axes, panel, index, self.width_in / columns - 0.75)
+            figure = style.figure(0.9 + grid.rows * (height_in + 0.5), self.width_in)
+            for place, panel in zip(grid.places(figure), self.panels, strict=True):
+                place.title(panel.title)
+                self._panel(place, panel)
             style.title(figure, self.title)
             style.legend(figure, self._handles())
             return Picture(figure=figure, tips=self.tips)
 
-    def _panel(self, axes: Axes, panel: Panel, index: int, width_in: float) -> None:
+    def _panel(self, place: PanelPlace, panel: Panel) -> None:
+        [axes] = place.axes
         drawn = [*panel.curves, *panel.lines, *panel.testers]
         values = [point.value for curve in drawn for point in curve.points]
         divisor, unit = words.common_scale(values, panel.unit)
@@ -200,7 +197,7 @@ class _Figure:
         present = self.context.paths(curve.path for curve in panel.curves)
         by_path = {curve.path: curve for curve in panel.curves}
         for order, path in enumerate(present):
-            gid = f"r{index}-{order}"
+            gid = f"r{place.index}-{order}"
             moved_pt = 0.0 if panel.across == RATE else shift_pt(order, len(present))
             line(axes, path, by_path[path.name].points, divisor=divisor, order=order, moved_pt=moved_pt, gid=gid)
             self.tips[gid] = list(by_path[path.name].tips)
@@ -218,7 +215,7 @@ class _Figure:
         self._y_axis(axes, unit, is_log=is_log, divisor=divisor, values=values, panel=panel)
         places = sorted({point.at for curve in drawn for point in curve.points})
         if panel.across == FRAME_SIZE:
-            style.level_axis(axes, FRAME_SIZE, places, width_in)
+            style.level_axis(axes, FRAME_SIZE, places, place.width_in)
             axes.set_xlabel("frame size")
         else:
             axes.set_xlim(0, 1.06 * places[-1])

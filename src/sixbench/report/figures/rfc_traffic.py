@@ -14,6 +14,7 @@ from .. import words
 from . import style
 from .data import Context
 from .drawing import Drawing, Picture
+from .panels import PanelGrid
 
 TITLE = "Throughput by traffic"
 _ROW_IN, _AROUND_IN = 0.2, 0.62
@@ -53,18 +54,15 @@ class _Figure:
     def draw(self) -> Picture:
         sizes = sorted({at_size.frame_bytes for at_size in self.found})
         of_size = {size: [at_size for at_size in self.found if at_size.frame_bytes == size] for size in sizes}
-        columns = min(2, style.panel_columns(len(sizes), self.width_in))
-        pages = [sizes[at : at + columns] for at in range(0, len(sizes), columns)]
+        grid = PanelGrid.fitting(len(sizes), self.width_in, most_columns=2)
+        pages = [sizes[at : at + grid.columns] for at in range(0, len(sizes), grid.columns)]
         most = [max(len(_traffics(of_size[size])) for size in row) for row in pages]
         heights_in = [_AROUND_IN + _ROW_IN * count for count in most]
         with style.house_style():
             figure = style.figure(0.6 + sum(heights_in), self.width_in)
-            grid = figure.add_gridspec(len(pages), columns, height_ratios=heights_in)
-            for index, size in enumerate(sizes):
-                axes = figure.add_subplot(grid[divmod(index, columns)])
-                if len(sizes) > 1:
-                    axes.set_title(f"frames of {size} B")
-                self._panel(axes, of_size[size], index)
+            for place, size in zip(grid.places(figure, heights_in), sizes, strict=True):
+                place.title(f"frames of {size} B" if len(sizes) > 1 else "")
+                self._panel(place.axes[0], of_size[size], place.index)
             style.title(figure, TITLE if len(sizes) > 1 else f"{TITLE}, frames of {sizes[0]} B")
             paths = self.context.paths(dict.fromkeys(at_size.path for at_size in self.found))
             style.legend(figure, [style.path_handle(path, is_joined=False) for path in paths])

@@ -19,8 +19,12 @@ _PLAIN_IN, _TUNNEL_IN, _NAMES_IN = 0.37, 0.56, 0.12
 
 _PIPE_IN = 0.15
 _MOST_NAMES = 14
-_NARROW_TITLE_IN = 0.16
-_SMALLEST_PT = 4.2
+_TITLE_IN = 0.16
+SMALLEST_PT = 4.2
+"""Size of the smallest text of a strip beside its title, which has to show all headers."""
+
+_CHARACTER_IN = 0.6 / 72
+"""Width of a character of 1 point. The font is DejaVu Sans."""
 
 PIPES = {"ipv4": "#c9def0", "ipv6": "#f7d8c3"}
 """Colours of the outer packets, the same as of the headers in their own figure."""
@@ -33,19 +37,25 @@ class Strip:
     Attributes:
         places: where its nodes stand, in inches from the left.
         names: whether the nodes' names stand under them, because the network above does not show them.
-        is_narrow: whether its title stands above it, and no text is smaller than can be read on a phone.
+        is_titled_above: whether its title stands above it, and not at its left.
+        least_pt: size of the smallest text. Text that has no room at this size is left out.
     """
 
     described: PathDescription
     look: PathStyle
     places: Mapping[str, float]
     names: bool
-    is_narrow: bool = False
+    is_titled_above: bool
+    least_pt: float
 
     @property
     def height_in(self) -> float:
         """Room that it takes of the page."""
-        return self._way_in + self._names_in + (_NARROW_TITLE_IN if self.is_narrow else 0.0)
+        return self._title_in + self._way_in + self._names_in
+
+    @property
+    def _title_in(self) -> float:
+        return _TITLE_IN if self.is_titled_above else 0.0
 
     @property
     def _way_in(self) -> float:
@@ -59,7 +69,7 @@ class Strip:
 
     def draw(self, axes: Axes, top_in: float, left_in: float) -> None:
         """Draws it from `top_in` downwards, with the path's name to the left of `left_in`."""
-        y_in = top_in - (_NARROW_TITLE_IN if self.is_narrow else 0.0) - self._way_in / 2
+        y_in = top_in - self._title_in - self._way_in / 2
         self._title(axes, left_in, y_in, top_in)
         ends = [min(self.places.values()), max(self.places.values())]
         axes.plot(
@@ -86,9 +96,9 @@ class Strip:
     def _title(self, axes: Axes, left_in: float, y_in: float, top_in: float) -> None:
         described = self.described
         by = [described.path.mechanism, *(engine for engine in described.engines if engine != "native")]
-        if self.is_narrow:
+        if self.is_titled_above:
             title = f"{described.path.name} ({', '.join(by)})"
-            axes.text(left_in - 0.1, top_in - 0.09, title, ha="left", va="center", fontsize=7.5, fontweight="bold")
+            axes.text(left_in + 0.1, top_in - 0.09, title, ha="left", va="center", fontsize=7.5, fontweight="bold")
             return
         axes.text(left_in, y_in + 0.055, described.path.name, ha="right", va="center", fontsize=7.5)
         axes.text(left_in, y_in - 0.07, ", ".join(by), ha="right", va="center", fontsize=6, color=style.MUTED)
@@ -98,9 +108,9 @@ class Strip:
         middle, width = (a + b) / 2, abs(b - a)
         text = words.stack(stretch.headers)
         if not stretch.tunnels:
-            if self.is_narrow and not _fits(text, width):
+            size = self._size_pt(text, width, 6.0)
+            if size is None:
                 return
-            size = max(self._least_pt, _fitting(text, width, 6.0))
             axes.text(middle, y_in + 0.04, text, ha="center", va="bottom", fontsize=size, color=style.MUTED, zorder=5)
             return
         for depth, tunnel in enumerate(stretch.tunnels):
@@ -117,23 +127,27 @@ class Strip:
                 [place], [y_in], marker="s", markersize=6.5, color=self.look.colour, markeredgecolor="white",
                 markeredgewidth=0.7, zorder=5,
             )  # fmt: skip
-        size = max(self._least_pt, _fitting(text, width, 6.8))
+        size = self._size_pt(text, width, 6.8) or self.least_pt
         axes.text(
             middle, y_in + _PIPE_IN / 2 + 0.025, text, ha="center", va="bottom", fontsize=size, zorder=5,
             fontweight="bold",
         )  # fmt: skip
         device = self._device(stretch)
-        if self.is_narrow and not _fits(device, 1.6 * width):
+        size = self._size_pt(device, width, 6.0, reach=1.6)
+        if size is None:
             return
-        size = max(self._least_pt, _fitting(device, width, 6.0))
         axes.text(
             middle, y_in - _PIPE_IN / 2 - 0.025, device, ha="center", va="top", fontsize=size, color=style.MUTED,
             zorder=5,
         )  # fmt: skip
 
-    @property
-    def _least_pt(self) -> float:
-        return style.LEAST_PT if self.is_narrow else _SMALLEST_PT
+    def _size_pt(self, text: str, width_in: float, most_pt: float, reach: float = 1.0) -> float | None:
+        """The size at which the text is that wide, between the smallest one and `most_pt`. None if it is more than
+        `reach` times as wide at the smallest one."""
+        of_1_pt = _CHARACTER_IN * max(1, len(text))
+        if self.least_pt * of_1_pt > reach * width_in:
+            return None
+        return max(self.least_pt, min(most_pt, (width_in - 0.06) / of_1_pt))
 
     def _device(self, stretch: Stretch) -> str:
         """The device and its MTU, over all networks: `6in4-1, MTU 1480`."""
@@ -153,8 +167,8 @@ class Strip:
         shown: Sequence[str] = list(dict.fromkeys(way.nodes))
         if len(shown) > _MOST_NAMES:
             shown = list(dict.fromkeys(node for s in way.stretches for node in (s.nodes[0], s.nodes[-1])))
-        if self.is_narrow:
-            shown = _with_room(shown, self.places)
+        size_pt = max(6.0, self.least_pt)
+        shown = _with_room(shown, self.places, size_pt)
         below_in = 0.19 if any(stretch.tunnels for stretch in way.stretches) else 0.06
         for node in shown:
             axes.plot([self.places[node]], [y_in], marker="|", markersize=4, color=self.look.colour, zorder=3)
@@ -164,7 +178,7 @@ class Strip:
                 node,
                 ha="center",
                 va="top",
-                fontsize=max(6, self._least_pt),
+                fontsize=size_pt,
                 zorder=5,
             )
 
@@ -177,21 +191,11 @@ def guides(axes: Axes, places: Sequence[float], top_in: float, bottom_in: float)
         )
 
 
-def _fits(text: str, width_in: float) -> bool:
-    """True if the smallest text of a narrow figure has room."""
-    return 0.0085 * style.LEAST_PT * len(text) <= width_in
-
-
-def _with_room(names: Sequence[str], places: Mapping[str, float]) -> list[str]:
+def _with_room(names: Sequence[str], places: Mapping[str, float], size_pt: float) -> list[str]:
     """The names that do not touch one another: those of both ends, and from the left as many as fit."""
-    half = {name: 0.0045 * style.LEAST_PT * len(name) + 0.02 for name in names}
+    half = {name: 0.0045 * size_pt * len(name) + 0.02 for name in names}
     kept = [names[0], names[-1]]
     for name in names[1:-1]:
         if all(abs(places[name] - places[other]) >= half[name] + half[other] for other in kept):
             kept.append(name)
     return kept
-
-
-def _fitting(text: str, width_in: float, most: float) -> float:
-    """The size at which the text fits, within what can be read."""
-    return max(_SMALLEST_PT, min(most, 72 * (width_in - 0.06) / (0.6 * max(1, len(text)))))

@@ -33,21 +33,25 @@ WIDTH_IN = 7.2
 NARROW_IN = 3.33
 """Width of one of two columns of a paper, in inches. A phone magnifies it by about a half."""
 
-_LEAST_WIDE_IN = 5.5
-
 TITLE = "title"
 """Marks a figure's title among its texts, so that it can be left out where a caption says the same."""
-
-
-def is_narrow(width_in: float) -> bool:
-    """True if a figure of that width has room for one panel only, and none for labels beside it."""
-    return width_in < _LEAST_WIDE_IN
-
 
 LEAST_PT = 6.5
 """Smallest text: 9 pixels or more where a narrow figure fills a phone of 390 pixels."""
 
+TITLE_PT = 8.5
+"""Size of a panel's title."""
+
 TITLE_LINE_IN, _LEGEND_LINE_IN = 0.16, 0.17
+
+_CHARACTER_IN = 0.0088
+"""Width of a character of a text of 1 point: of DejaVu Sans, rather too wide than too narrow."""
+
+
+def text_in(text: str, size_pt: float) -> float:
+    """The width of a line of text, about, in inches."""
+    return _CHARACTER_IN * size_pt * len(text)
+
 
 ON_LIGHT, ON_DARK = "#1f2934", "#fefefe"
 """Text on a fill that is the same in light and dark pages."""
@@ -64,7 +68,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _RC: dict[Any, Any] = {
     "font.family": ["DejaVu Sans"],
     "font.size": 8,
-    "axes.titlesize": 8.5,
+    "axes.titlesize": TITLE_PT,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
     "axes.labelsize": 8,
@@ -91,8 +95,6 @@ _RC: dict[Any, Any] = {
     "ytick.major.size": 3,
     "legend.frameon": False,
     "legend.fontsize": 8,
-    "legend.handlelength": 2.4,
-    "legend.columnspacing": 1.6,
     "lines.linewidth": 1.4,
     "lines.markersize": 4.5,
     "errorbar.capsize": 2,
@@ -221,18 +223,39 @@ def ring_handle() -> Line2D:
     return Line2D([], [], label="theory says otherwise", **_RING)  # type: ignore[arg-type]
 
 
+@dataclass(frozen=True, kw_only=True)
+class _LegendSpacing:
+    """Distances in a legend, in the size of its text, and the width that an entry has besides its text."""
+
+    between: float
+    handle: float
+    entry_in: float
+
+    def columns(self, handles: Sequence[Line2D | Patch], room_in: float) -> int:
+        """The number of entries that have room side by side."""
+        widths_in = [self.entry_in + 0.063 * len(str(handle.get_label())) for handle in handles]
+        return len(handles) if sum(widths_in) <= room_in else max(1, int(room_in / max(widths_in)))
+
+
+_LOOSE = _LegendSpacing(between=1.6, handle=2.4, entry_in=0.56)
+_TIGHT = _LegendSpacing(between=1.0, handle=2.0, entry_in=0.44)
+
+
 def legend(figure: Figure, handles: Sequence[Line2D | Patch]) -> None:
-    """A legend under the figure, in as many columns as have room."""
+    """A legend under the figure, in as many columns as have room. Entries are closer where that takes fewer lines."""
     if not handles:
         return
-    narrow = is_narrow(figure.get_figwidth())
-    widths_in = [(0.44 if narrow else 0.56) + 0.063 * len(str(handle.get_label())) for handle in handles]
-    room_in = figure.get_figwidth() - 0.2
-    columns = len(handles) if sum(widths_in) <= room_in else max(1, int(room_in / max(widths_in)))
+    layouts = [(spacing.columns(handles, figure.get_figwidth() - 0.2), spacing) for spacing in (_LOOSE, _TIGHT)]
+    columns, spacing = min(layouts, key=lambda item: math.ceil(len(handles) / item[0]))
     figure.set_figheight(figure.get_figheight() + _LEGEND_LINE_IN * (math.ceil(len(handles) / columns) - 1))
     by_column = [handle for column in range(columns) for handle in handles[column::columns]]
-    tight: Look = {"columnspacing": 1.0, "handlelength": 2.0} if narrow else {}
-    figure.legend(handles=by_column, loc="outside lower center", ncols=columns, **tight)
+    figure.legend(
+        handles=by_column,
+        loc="outside lower center",
+        ncols=columns,
+        columnspacing=spacing.between,
+        handlelength=spacing.handle,
+    )
 
 
 def figure(height_in: float, width_in: float) -> Figure:
@@ -251,6 +274,17 @@ def sheet(height_in: float, width_in: float) -> tuple[Figure, Axes]:
     return drawn, axes
 
 
+def sheet_title(axes: Axes, text: str) -> float:
+    """Writes a title at the top of a sheet. Returns the height that its lines take."""
+    left_in, (width_in, height_in) = 0.09, (axes.get_xlim()[1], axes.get_ylim()[1])
+    lines = title_lines(text, width_in)
+    axes.text(
+        left_in, height_in - 0.12, "\n".join(lines), fontsize=9.5, fontweight="bold", va="top", linespacing=1.2,
+        gid=TITLE,
+    )  # fmt: skip
+    return TITLE_LINE_IN * len(lines)
+
+
 def title(figure: Figure, text: str) -> None:
     """Writes a title over all panels. The figure grows by what the lines after the first take."""
     lines = title_lines(text, figure.get_figwidth())
@@ -262,11 +296,6 @@ def title_lines(text: str, width_in: float) -> list[str]:
     """A figure's title on as many lines as it needs."""
     lines = textwrap.wrap(words.keep_together(text), max(12, int((width_in - 0.2) / 0.087)))
     return [line.replace("\u00a0", " ") for line in lines] or [""]
-
-
-def panel_columns(count: int, width_in: float) -> int:
-    """The number of panels that stand side by side."""
-    return 1 if count == 1 or is_narrow(width_in) else 2 if count in (2, 4) else 3
 
 
 def spans_decades(values: Sequence[float]) -> bool:
@@ -339,9 +368,9 @@ def log_ticks(low: float, high: float, width_in: float, label_in: float = 0.52) 
     return ticks[:: math.ceil(label_in / decade_in)]
 
 
-def wrapped(text: str, width_in: float) -> str:
+def wrapped(text: str, width_in: float, size_pt: float = TITLE_PT) -> str:
     """A panel's title on as many lines as it needs."""
-    lines = textwrap.wrap(words.keep_together(text), max(12, int(width_in / 0.072)))
+    lines = textwrap.wrap(words.keep_together(text), max(12, int(width_in / (0.072 * size_pt / TITLE_PT))))
     return "\n".join(lines).replace("\u00a0", " ")
 
 

@@ -21,6 +21,7 @@ from .changes import PAIRS, change_handles, changes, value_handles
 from .data import Context, Measured, Panel
 from .drawing import Drawing, Picture, paged
 from .lines import Point, line, shift_pt
+from .panels import PanelGrid
 
 MOST_PANELS = 9
 """Panels that a page holds. More panels make more figures."""
@@ -113,24 +114,19 @@ class _Sweep:
 
     def draw(self) -> Picture:
         with style.house_style():
-            columns = style.panel_columns(len(self.panels), self.width_in)
-            panel_rows = math.ceil(len(self.panels) / columns)
-            heights_in = self._heights_in(columns)
-            figure = style.figure(0.75 + panel_rows * (sum(heights_in) + 0.35), self.width_in)
-            each = len(heights_in)
-            grid = figure.add_gridspec(each * panel_rows, columns, height_ratios=heights_in * panel_rows)
-            self.panel_in = self.width_in / columns - 0.75
+            grid = PanelGrid.fitting(len(self.panels), self.width_in)
+            heights_in = self._heights_in(grid.columns)
+            figure = style.figure(0.75 + grid.rows * (sum(heights_in) + 0.35), self.width_in)
+            self.panel_in = grid.axes_in
             shared = self._shared_top()
-            for index, panel in enumerate(self.panels):
-                row, column = divmod(index, columns)
-                parts = [self._draw_values, self._draw_change][:each]
-                axes: Axes | None = None
-                for place, part in enumerate(reversed(parts) if self.is_change_first else parts):
-                    axes = figure.add_subplot(grid[each * row + place, column], sharex=axes)
-                    if place == 0 and panel.title:
-                        axes.set_title(style.wrapped(panel.title, self.panel_in))
-                    part(axes, panel, index, shared)
-                    self._x_axis(axes, panel, labels=place == each - 1)
+            parts = [self._draw_values, self._draw_change][: len(heights_in)]
+            if self.is_change_first:
+                parts.reverse()
+            for place, panel in zip(grid.places(figure, heights_in * grid.rows), self.panels, strict=True):
+                place.title(panel.title)
+                for axes, part in zip(place.axes, parts, strict=True):
+                    part(axes, panel, place.index, shared)
+                    self._x_axis(axes, panel, labels=axes is place.axes[-1])
             style.title(figure, self.title)
             style.legend(figure, self._handles())
             return Picture(figure=figure, tips=self.tips)

@@ -3,7 +3,6 @@ combination of levels."""
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,13 +19,15 @@ from ..link_descriptions import event_words
 from . import style
 from .data import AsItem, Context, describe
 from .drawing import Drawing, Picture
+from .panels import PanelGrid
 from .style import PathStyle
 
 MOST_ROWS = 6
 """Combinations of levels that are drawn. The run directory has the rest, which looks much the same."""
 MOST_COLUMNS = 5
 MOST_CHANGES = 3
-_NARROW_COLUMNS = 2
+_LEAST_IN = 1.4
+"""The least width of a panel. All panels of a row have one scale, so few numbers are beside it."""
 MOST_TRIALS = 20
 """Lines of a panel: the first blocks."""
 
@@ -118,25 +119,20 @@ def _panels(context: Context, run: Run, combinations: Sequence[Combination]) -> 
 
 def _draw(run: Run, panels: Sequence[_Panel], title: str, workload: str, columns: int, width_in: float) -> Picture:
     with style.house_style():
-        if style.is_narrow(width_in):
-            columns = min(columns, _NARROW_COLUMNS)
         results = [[series for key in panel.keys if (series := _series(run, key, workload))] for panel in panels]
-        count = math.ceil(len(panels) / columns)
-        figure = style.figure(0.75 + 1.6 * count, width_in)
-        grid = figure.add_gridspec(count, columns)
+        grid = PanelGrid.fitting(len(panels), width_in, least_in=_LEAST_IN, most_columns=columns, beside_in=0.5)
+        figure = style.figure(0.75 + 1.6 * grid.rows, width_in)
         values = [value for of_panel in results for series in of_panel for value in series.values_bps]
         clock = clock_of(run)
         divisor, unit = words.common_scale(values, clock.unit("bit/s"))
-        for index, (panel, of_panel) in enumerate(zip(panels, results, strict=True)):
-            row, column = divmod(index, columns)
-            axes = figure.add_subplot(grid[row, column])
+        for place, panel, of_panel in zip(grid.places(figure), panels, results, strict=True):
+            [axes] = place.axes
             _panel(axes, panel, of_panel, divisor)
-            name = f"{panel.path.name}, {panel.title}" if panel.title else panel.path.name
-            axes.set_title(style.wrapped(name, width_in / columns - 0.5))
+            place.title(f"{panel.path.name}, {panel.title}" if panel.title else panel.path.name)
             axes.set_ylim(0, 1.08 * max(values, default=1.0) / divisor)
-            if column == 0:
+            if place.is_first:
                 axes.set_ylabel(f"Goodput ({unit})")
-            if index >= len(panels) - columns:
+            if place.is_last:
                 axes.set_xlabel(f"Time ({clock.unit('s')})")
         style.title(figure, title)
         trial = Line2D([], [], color=style.MUTED, linewidth=0.6, alpha=0.6, label="a trial")
