@@ -172,7 +172,7 @@ def _draw(context: Context, groups: Sequence[_Group], title: str, width_in: floa
         links = max(len(group.links) for group in groups)
         panels = [(group, what) for group in groups for what in ("packets", "bytes")]
         least_in = max(LEAST_IN, _MARKER_IN * links * len(paths))
-        grid = PanelGrid.fitting(len(panels), width_in, least_in=least_in, most_columns=2, beside_in=0.6)
+        grid = PanelGrid.fitting(len(panels), width_in, least_in=least_in, most_columns=2, beside_in=0.4)
         longest = max(len(link) for group in groups for link in group.links)
         is_turned = links * grid.columns * (longest + 2) > _LINE_CHARACTERS * width_in / style.WIDTH_IN
         figure = style.figure(0.9 + (_ROW_IN + 0.4 * is_turned) * grid.rows, width_in)

@@ -212,7 +212,7 @@ def _label(axes: Axes, line: _Line, label: str, taken: Sequence[_Box], plan: Net
     """Writes a link's label at the first of several places that is free, and returns where it is."""
     rows = label.splitlines()
     longest = max(len(row) for row in rows)
-    room_in = (abs(line.end[0] - line.start[0]) or plan.step) - 2 * plan.radius - 0.08
+    room_in = (abs(line.end[0] - line.start[0]) or plan.step) - plan.around_label
     least = 4.0 if line.level else style.LEAST_PT
     size = max(least, min(7.0, 72 * room_in / (0.6 * longest)))
     width, height = 0.6 * longest * size / 72, 1.3 * len(rows) * size / 72

@@ -82,6 +82,12 @@ class NetworkLayout:
         """The distance of two nodes side by side."""
         return self.across if self.is_down else self.along
 
+    @property
+    def around_label(self) -> float:
+        """The length of a level link that its label leaves free at both ends together, for the nodes and, where these
+        have their names beside them, a part of the names."""
+        return 2 * (_RADIUS_IN if self.is_down else self.radius) + 0.08
+
     def at(self, cell: Cell) -> tuple[float, float]:
         """The place of a cell, from the left and from the top."""
         (left, top), along, across = self.origin, cell[0] * self.along, cell[1] * self.across
