@@ -106,3 +106,11 @@ def test_many_groups_take_several_figures(read: Read) -> None:
     more = {f"c000{n}": [link("h1-r1", [1300, 200 + n]), link("r1-h2", [1300, 200 + n])] for n in range(1, 5)}
     found = drawn(read, **more)
     assert [(drawing.name, drawing.rank) for drawing in found] == [("fragments-1", 0), ("fragments-2", 1)]
+
+
+def test_a_report_that_is_drawn_again_counts_no_trial_twice(read: Read) -> None:
+    records = [trial(name, path, CUT) for name in ("c0001", "c0002") for path in ("ipv4", "ipv6")]
+    run = replace(standard().in_memory(), trials=records)
+    captions = [fragments.drawings(Context.of(read(TEXT)), run)[0].caption for _ in range(2)]
+    assert captions[0] == captions[1]
+    assert "agree in all of 4 trials" in captions[0]

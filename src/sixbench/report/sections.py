@@ -14,7 +14,6 @@ from ..store import Run
 from . import (
     calibrated,
     cells,
-    emulated,
     kernel_contrasts,
     matrices,
     path_tables,
@@ -26,6 +25,7 @@ from . import (
     words,
 )
 from .evidence import EVIDENCE_SECTIONS, EvidenceSection
+from .evidence.emulation import emulation_table
 from .path_descriptions import PathDescription, path_descriptions
 from .tables import Table, left
 
@@ -227,7 +227,7 @@ SECTIONS: tuple[Section, ...] = (
     Section(
         name="emulation",
         part="evidence",
-        tables=lambda data: [emulated.emulation_table(data.run)],
+        tables=lambda data: [emulation_table(data.run)],
         entries="emulated links",
         trials="all trials",
         about="The settings of each emulated link, and the emulator's counts over all trials that recorded them. The "

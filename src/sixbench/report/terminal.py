@@ -15,7 +15,8 @@ from ..model.experiment import Statistics
 from ..model.finding import Analysis, ClaimResult, ComparedTable, Finding, PublishedComparison
 from ..model.trial import TrialRecord
 from ..store import Run
-from . import answers, bars, calibrated, emulated, path_tables, rows, run_description, tables, validity, words
+from . import answers, bars, calibrated, path_tables, rows, run_description, tables, validity, words
+from .evidence.emulation import emulation_table
 from .sections import SECTIONS, ReportData
 from .terminal_findings import VERDICT_STYLES, findings_of_workload
 from .terminal_lines import console_of, folded, paragraph, trimmed, two_columns
@@ -330,7 +331,7 @@ def _reasons(console: Console, trials: validity.Trials) -> None:
 
 
 def _emulation(page: _Page) -> None:
-    table = emulated.emulation_table(page.data.run, brief=True)
+    table = emulation_table(page.data.run, brief=True)
     if table is not None:
         _plain_table(page.console, table, "all trials")
 

@@ -1,4 +1,5 @@
-"""Evidence over the trials of each path: a kind of evidence is a file here, and a line in `SUMS`.
+"""Evidence over the trials of each path: a kind of evidence is a file here, and a line in `SUMS`. Emulation is a file
+alone: it is summed by link.
 
 Evidence is what the run layer stored with each trial (`model.evidence`).
 """
@@ -12,6 +13,7 @@ from ...model.trial import TrialRecord
 from ...store import Run
 from ..once import once_a_run
 from .evidence_sum import EvidenceSection, EvidenceSum, PathSums
+from .fragments import FragmentSum
 from .losses import LossSum
 from .packets import LinkEvidence, OnLinks, PacketSum, Stack
 from .programs import ProgramSum
@@ -39,6 +41,7 @@ SUMS: tuple[type[EvidenceSum], ...] = (
     TranslatorSum,
     SessionSum,
     ProgramSum,
+    FragmentSum,
     LossSum,
 )
 """All kinds of evidence that are added up, in the order in which reports tell of them."""

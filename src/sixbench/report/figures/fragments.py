@@ -5,19 +5,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from ...model.evidence.fragments import FragmentLink
 from ...model.experiment import Combination
-from ...model.trial import TrialRecord
 from ...model.workloads import udp_stream
 from ...store import Run
 from .. import words
+from ..evidence import by_path
+from ..evidence.fragments import CountedFragments, FragmentSum, on_links
 from ..rows import constant
 from . import style
 from .data import AsItem, Context
@@ -45,41 +45,13 @@ Signature = tuple[tuple[str, tuple[int, ...]], ...]
 """The sizes of a datagram's packets on each link, by theory."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Counted:
-    """Packets that crossed the links in a trial, beside theory.
-
-    Attributes:
-        datagrams: those that were sent.
-        links: all of them have counts.
-    """
-
-    datagrams: int
-    links: tuple[FragmentLink, ...]
-
-    @property
-    def is_different(self) -> bool:
-        """True if any link's counts differ from theory."""
-        return any(link.agrees is False for link in self.links)
-
-
-@dataclass(kw_only=True)
-class _OnLink:
-    """Sums over the trials of one path."""
-
-    datagrams: int = 0
-    expected: dict[str, list[int]] = field(default_factory=lambda: {"packets": [0, 0], "bytes": [0, 0]})
-    counted: dict[str, int] = field(default_factory=lambda: {"packets": 0, "bytes": 0})
-    different: int = 0
-
-
 @dataclass(kw_only=True)
 class _Group:
     """Combinations of levels for which theory expects the same on every path."""
 
     signatures: dict[str, Signature]
     combinations: list[Combination]
-    trials: dict[str, list[_Counted]]
+    trials: dict[str, list[CountedFragments]]
 
     @property
     def links(self) -> list[str]:
@@ -115,14 +87,10 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
 
 
 def _groups(context: Context, run: Run) -> list[_Group]:
-    by_combination: dict[str, dict[str, list[_Counted]]] = {}
-    for trial in run.trials:
-        result = _of_links(trial)
-        if result is not None:
-            by_combination.setdefault(trial.combination, {}).setdefault(trial.path, []).append(result)
+    sums = {evidence.path: evidence.of(FragmentSum).by_combination for evidence in by_path(run)}
     groups: list[_Group] = []
     for combination in context.experiment.combinations:
-        trials = by_combination.get(combination.name)
+        trials = {path: [*counted] for path, of_path in sums.items() if (counted := of_path.get(combination.name))}
         if not trials:
             continue
         signatures = {path: _signature(results) for path, results in trials.items()}
@@ -137,16 +105,7 @@ def _groups(context: Context, run: Run) -> list[_Group]:
     return groups
 
 
-def _of_links(trial: TrialRecord) -> _Counted | None:
-    """The evidence of fragments, if it has both theory and counts. Otherwise None."""
-    fragments = trial.evidence.fragments if trial.status == "ok" and trial.workload == WORKLOAD else None
-    if fragments is None or not fragments.datagrams or not fragments.links:
-        return None
-    has_counts = all(link.counted_packets is not None for link in fragments.links)
-    return _Counted(datagrams=fragments.datagrams, links=fragments.links) if has_counts else None
-
-
-def _signature(trials: Sequence[_Counted]) -> Signature:
+def _signature(trials: Sequence[CountedFragments]) -> Signature:
     """The packets that theory expects in most trials. They differ in trials whose source fragmented datagrams itself
     because it knew the path MTU."""
     counts = Counter(tuple((link.link, link.sizes_bytes) for link in trial.links) for trial in trials)
@@ -201,7 +160,7 @@ def _panel(axes: Axes, group: _Group, what: str, paths: Sequence[style.PathStyle
     width = _DODGE / max(1, len(present))
     most = 0.0
     for index, path in enumerate(present):
-        for link, on_link in _sums(group.trials[path.name]).items():
+        for link, on_link in on_links(group.trials[path.name]).items():
             x = links.index(link) + (index - (len(present) - 1) / 2) * width
             low, high = (value / on_link.datagrams for value in on_link.expected[what])
             counted = on_link.counted[what] / on_link.datagrams
@@ -219,18 +178,3 @@ def _panel(axes: Axes, group: _Group, what: str, paths: Sequence[style.PathStyle
     axes.set_xticks(range(len(links)), links, rotation=60 if is_turned else 0, ha="right" if is_turned else "center")
     axes.grid(visible=False, axis="x")
     axes.set_ylabel(f"{what} a datagram")
-
-
-def _sums(trials: Sequence[_Counted]) -> dict[str, _OnLink]:
-    on_links: dict[str, _OnLink] = {}
-    for trial in trials:
-        for link in trial.links:
-            on_link = on_links.setdefault(link.link, _OnLink())
-            on_link.datagrams += trial.datagrams
-            on_link.different += link.agrees is False
-            for what, bounds in (("packets", link.expected_packets), ("bytes", link.expected_bytes)):
-                for at, value in enumerate(bounds):
-                    on_link.expected[what][at] += value
-            on_link.counted["packets"] += link.counted_packets or 0
-            on_link.counted["bytes"] += link.counted_bytes or 0
-    return on_links

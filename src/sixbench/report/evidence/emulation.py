@@ -1,19 +1,22 @@
-"""Emulated links: what was configured beside what the emulator did, over the trials of a run."""
+"""Emulated links: what was configured beside what the emulator did, over the trials of a run.
+
+This is no sum of a path: a link is emulated alike whatever crosses it, and in trials that are not valid too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from statistics import median
 
-from ..model.emulation import WAYS
-from ..model.evidence.emulation import EmulatedWay
-from ..model.experiment import LinkChange
-from ..model.topology import Link
-from ..model.units import format_duration
-from ..store import Run
-from . import words
-from .link_descriptions import impairments_words
-from .tables import Table, left, right, without_empty
+from ...model.emulation import WAYS
+from ...model.evidence.emulation import EmulatedWay
+from ...model.experiment import LinkChange
+from ...model.topology import Link
+from ...model.units import format_duration
+from ...store import Run
+from .. import words
+from ..link_descriptions import impairments_words
+from ..tables import Table, left, right, without_empty
 
 TITLE = "Links with a known truth"
 NOT_BRIEF = ("emulator", "trials", "packets")
