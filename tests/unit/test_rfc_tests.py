@@ -13,9 +13,8 @@ from sixbench.model.reason import Reason, ReasonKind
 from sixbench.model.trial import TrialRecord
 from sixbench.rfc.goal import Bounds
 from sixbench.rfc.lengths import FULL, QUICK, Lengths
-from sixbench.rfc.test import Place, RfcTest, Value, percentile
+from sixbench.rfc.test import Place, RfcTest, SelfTest, Value, percentile
 from sixbench.rfc.tests import TESTS, with_needed
-from sixbench.rfc.tests.dns64 import self_test_of
 from sixbench.rfc.throughput import Throughput, load_trial
 
 pytestmark = pytest.mark.computes
@@ -428,7 +427,7 @@ def test_a_self_test_that_failed_is_told_with_its_reason() -> None:
     [value] = run(TESTS["dns64"], device, at).values()  # type: ignore[arg-type]
     assert value.value == pytest.approx(9_000, rel=QUICK.width)
     assert value.remark == "self-test not passed: right: no such address"
-    assert self_test_of(value) == (False, value.remark)
+    assert value.self_test == SelfTest(is_passed=False, text=value.remark)
 
 
 def test_frames_that_were_lost_with_a_line_are_no_loss_of_the_device() -> None:

@@ -44,6 +44,7 @@ class Answer:
         mark: `decided: worse`, `within A/A`, `undecided`, and so on.
         hint: what would make an answer of it, or which level stands out; may be empty.
         bars: one for each comparison that has an interval; several where levels share the row.
+        colon: what stands between mark and hint, as in both.
     """
 
     title: str
@@ -56,6 +57,7 @@ class Answer:
     tone: rows.Tone
     about_change: str = ""
     bars: list[Bar] = field(default_factory=list)
+    colon: str = marks.COLON
 
     @property
     def change(self) -> str:
@@ -78,7 +80,7 @@ class Answer:
     @property
     def verdict(self) -> str:
         """The mark with its hint: `undecided: about 40 blocks would tell 5 %`."""
-        return f"{self.mark}: {self.hint}" if self.hint else self.mark
+        return f"{self.mark}{self.colon}{self.hint}" if self.hint else self.mark
 
 
 CHANGE: ColumnOf[Answer] = ColumnOf(name="change", align="right", text=lambda answer: answer.change or words.MISSING)
@@ -98,13 +100,16 @@ def drawn(answer: Answer, cells: int) -> str:
     return bars.text(answer.bars[0], cells, bars.BLOCKS).replace(" ", "·") if len(answer.bars) == 1 else ""
 
 
-def answer_rows(analysis: Analysis, statistics: Statistics, trials: Sequence[TrialRecord] = ()) -> list[Answer]:
+def answer_rows(
+    analysis: Analysis, statistics: Statistics, trials: Sequence[TrialRecord] = (), colon: str = marks.COLON
+) -> list[Answer]:
     """The rows, in order of the findings. Empty where nothing was compared.
 
     Args:
         analysis: whose findings of primary metrics are told, without the A/A comparison.
         statistics: the margin within which differences count as none.
         trials: those of the run: they say what would help where results scatter.
+        colon: what stands between a mark and what it says: a comma, where a format has the mark behind a colon.
     """
     findings = rows.primary(rows.headline(analysis))
     drawn = dict(zip(map(id, findings), bars.bars(findings, statistics), strict=True))
@@ -112,7 +117,7 @@ def answer_rows(analysis: Analysis, statistics: Statistics, trials: Sequence[Tri
     for finding in findings:
         groups.setdefault((finding.workload, finding.metric, finding.path), []).append(finding)
     names_path = len({finding.path for finding in findings}) > 1
-    message = _Said(statistics=statistics, trials=trials, bars=drawn, names_path=names_path)
+    message = _Said(statistics=statistics, trials=trials, bars=drawn, names_path=names_path, colon=colon)
     answered = []
     for group in groups.values():
         share_a_row = len(findings) > MOST and len(group) > 1
@@ -131,6 +136,7 @@ class _Said:
     trials: Sequence[TrialRecord]
     bars: Mapping[int, Bar | None]
     names_path: bool
+    colon: str
 
     def one(self, finding: Finding) -> Answer:
         at = words.levels(finding.levels)
@@ -140,10 +146,11 @@ class _Said:
             changed=_change(finding),
             theory=_theory(finding),
             noise=_noise(finding),
-            mark=marks.mark(finding, self.statistics),
-            hint=marks.hint(finding, self.trials),
+            mark=marks.mark(finding, self.statistics, self.colon),
+            hint=marks.hint(finding, self.trials, self.colon),
             tone=rows.tone(finding),
             bars=self._bars([finding]),
+            colon=self.colon,
         )
 
     def several(self, findings: Sequence[Finding]) -> Answer:
@@ -162,10 +169,11 @@ class _Said:
             about_change=about_change,
             theory="",
             noise="",
-            mark=marks.count_marks(findings, self.statistics),
+            mark=marks.count_marks(findings, self.statistics, self.colon),
             hint=stands_out,
             tone=tones.pop() if len(tones) == 1 else "changed",
             bars=self._bars(findings),
+            colon=self.colon,
         )
 
     def _subject(self, finding: Finding) -> str:

@@ -263,7 +263,7 @@ def _row(finding: Finding) -> Filled:
         "finding": finding,
         "text": row,
         "cells": {column.name: column.cell(row).text for column in _COLUMNS},
-        "meaning": marks.meaning(row.word),
+        "meaning": row.mark_word.meaning,
         "headline": finding.headline and not finding.is_aa,
         "sorted_by": _sorted_by(finding),
         "noise_interval": _noise_interval(finding),
@@ -302,7 +302,7 @@ def _filters(findings: list[Finding]) -> dict[str, list[str]]:
     return {
         "workload": list(dict.fromkeys(finding.workload for finding in findings)),
         "path": list(dict.fromkeys(finding.path for finding in findings)),
-        "verdict": sorted({marks.word(finding) for finding in findings}, key=lambda word: (marks.order(word), word)),
+        "verdict": [word.text for word in sorted(set(map(marks.MarkWord.of, findings)), key=lambda word: word.order)],
     }
 
 

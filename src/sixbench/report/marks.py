@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from math import asinh, log
 
 from ..analysis.noise import BUSY_ELSEWHERE_CORES, MUCH_SLOWDOWN
@@ -31,10 +32,7 @@ MEANINGS = {
     "too variable": "undecided, and the interval reaches beyond half and twice the estimate, too wide to be useful",
     "not compared": "there are fewer than two pairs of valid trials",
 }
-"""Explanations of the words of `word`; the rules are those of `model.finding.Finding.mark`."""
-
-IN_MOST = " in most"
-"""Behind a word where some blocks, which count for almost nothing, say otherwise by more than the margin."""
+"""Explanations of the plain words of `MarkWord`; the rules are those of `model.finding.Finding.mark`."""
 
 APART = "in most: some blocks with almost no weight differ by more than the margin"
 
@@ -46,20 +44,42 @@ LONG_TRIAL_NS = 60e9
 """Shorter trials than this are said to be short where results scatter."""
 
 
-def meaning(name: str) -> str:
-    """The explanation of a word."""
-    plain = name.removesuffix(IN_MOST)
-    return f"{MEANINGS[plain]}; {APART}" if plain != name else MEANINGS[plain]
+@dataclass(frozen=True, kw_only=True)
+class MarkWord:
+    """One of few words, by which findings can be sorted: `higher` or `lower` only where that is decided, else the mark.
 
+    Attributes:
+        plain: the word, which is one of `MEANINGS`.
+        is_in_most: whether some blocks, which count for almost nothing, say otherwise by more than the margin.
+    """
 
-def order(name: str) -> int:
-    """Place of a word among all of them."""
-    return list(MEANINGS).index(name.removesuffix(IN_MOST))
+    plain: str
+    is_in_most: bool = False
+
+    @classmethod
+    def of(cls, finding: Finding) -> MarkWord:
+        """The word of a finding."""
+        return cls(plain=_plain_word(finding), is_in_most=_has_apart(finding) and finding.mark != "mixed")
+
+    @property
+    def text(self) -> str:
+        """Such as `equivalent in most`."""
+        return f"{self.plain} in most" if self.is_in_most else self.plain
+
+    @property
+    def meaning(self) -> str:
+        """The explanation of the word."""
+        return f"{MEANINGS[self.plain]}; {APART}" if self.is_in_most else MEANINGS[self.plain]
+
+    @property
+    def order(self) -> tuple[int, str]:
+        """Place among all words."""
+        return list(MEANINGS).index(self.plain), self.text
 
 
 def word(finding: Finding) -> str:
-    """One of few words: `higher` or `lower` only where that is decided, else the mark."""
-    return _plain_word(finding) + (IN_MOST if _has_apart(finding) and finding.mark != "mixed" else "")
+    """The text of its `MarkWord`."""
+    return MarkWord.of(finding).text
 
 
 def _plain_word(finding: Finding) -> str:
@@ -82,7 +102,11 @@ def verdict(finding: Finding) -> str:
     return f"{plain}, constant" if finding.constant and finding.mark in ("decided", "small") else plain
 
 
-def mark(finding: Finding, statistics: Statistics) -> str:
+COLON = ": "
+"""Between a mark and what it says. Where the mark itself stands behind a colon, a comma is there instead."""
+
+
+def mark(finding: Finding, statistics: Statistics, colon: str = COLON) -> str:
     """The mark alone: `decided: worse`, `equivalent within 1 %`, `within A/A`, `undecided`, `too variable to tell`,
     `higher by 3.4 %, less than the 5 % that matter here`; with blocks that say otherwise, `equal in 8 of 10 blocks;
     77 to 97 % less in 2`."""
@@ -90,11 +114,11 @@ def mark(finding: Finding, statistics: Statistics) -> str:
     margin = words.percent(statistics.margin_of(finding.workload))
     match finding.mark:
         case "decided":
-            return f"decided: {_judged(finding)}{most}{apart}"
+            return f"decided{colon}{_judged(finding)}{most}{apart}"
         case "small":
             return f"{_middle(finding)}{most}, less than the {margin} that matter here{apart}"
         case "mixed":
-            return f"mixed: {_middle(finding)}{most}{apart}"
+            return f"mixed{colon}{_middle(finding)}{most}{apart}"
         case "equivalent":
             return f"equal{most}{apart}" if apart else f"equivalent within {margin}"
         case "too variable":
@@ -102,18 +126,18 @@ def mark(finding: Finding, statistics: Statistics) -> str:
     return finding.mark
 
 
-def short_mark(finding: Finding, statistics: Statistics) -> str:
+def short_mark(finding: Finding, statistics: Statistics, colon: str = COLON) -> str:
     """The mark without numbers of its own, by which comparisons can be counted."""
     margin = words.percent(statistics.margin_of(finding.workload))
     most = " in most blocks" if _has_apart(finding) else ""
     match finding.mark:
         case "decided":
-            return f"decided: {_judged(finding)}{most}"
+            return f"decided{colon}{_judged(finding)}{most}"
         case "small":
             return f"slightly {finding.direction}{most} (less than {margin})"
         case "equivalent":
             return f"equivalent within {margin}{most}"
-    return mark(finding, statistics) if finding.mark != "mixed" else "mixed"
+    return mark(finding, statistics, colon) if finding.mark != "mixed" else "mixed"
 
 
 def blocks(finding: Finding) -> str:
@@ -171,23 +195,23 @@ def _aside(finding: Finding) -> str:
     return f"{apart_words(finding)} of {finding.n}" if finding.apart else ""
 
 
-def hint(finding: Finding, trials: Sequence[TrialRecord] = ()) -> str:
+def hint(finding: Finding, trials: Sequence[TrialRecord] = (), colon: str = COLON) -> str:
     """Advice that would lead to an answer: `about 40 blocks would tell 5 %`; empty where it is one."""
     aside = [f"{apart_words(finding)} of {words.count(finding.n, 'block')}"] if finding.apart else []
     match finding.mark:
         case "decided" | "small" if finding.constant:
-            return f"constant: each has the same value in all {words.count(finding.n, 'block')}"
+            return f"constant{colon}each has the same value in all {words.count(finding.n, 'block')}"
         case "mixed":
             return f"the trials of {finding.mixed} differ from one another more often than those of the other paths"
         case "undecided" | "within A/A":
             as_long = longer_trials(finding, trials)
             longer = ["longer trials would help"] if (finding.blocks_needed or 0) > MANY_BLOCKS and not as_long else []
-            return "; ".join([_blocks(finding, as_long) or "more blocks may tell", *longer, *aside])
+            return "; ".join([_blocks(finding, as_long, colon) or "more blocks may tell", *longer, *aside])
         case "too variable":
             as_long = longer_trials(finding, trials)
             of_workload = [trial for trial in trials if trial.workload == finding.workload]
             helps = [*([] if as_long else _longer_than(of_workload)), *_other_help(of_workload)]
-            more = [_blocks(finding, as_long)] if finding.blocks_needed else []
+            more = [_blocks(finding, as_long, colon)] if finding.blocks_needed else []
             return "; ".join([*more, *([f"{words.listing(helps)} would help"] if helps else []), *aside])
         case "not compared":
             return "no pair of valid trials" if finding.n == 0 else "one pair of valid trials gives no interval"
@@ -256,12 +280,12 @@ def _valid(trials: Iterable[TrialRecord]) -> list[TrialRecord]:
     return [trial for trial in trials if trial.status == "ok"]
 
 
-def count_marks(findings: Sequence[Finding], statistics: Statistics) -> str:
+def count_marks(findings: Sequence[Finding], statistics: Statistics, colon: str = COLON) -> str:
     """Counts of each mark: `decided: worse at 12 of 20, within A/A at 3, undecided at 5 (about 40 blocks)`; decided
     ones first."""
     groups: dict[str, list[Finding]] = {}
     for finding in sorted(findings, key=lambda item: _ORDER.index(item.mark)):
-        groups.setdefault(short_mark(finding, statistics), []).append(finding)
+        groups.setdefault(short_mark(finding, statistics, colon), []).append(finding)
     total = len(findings)
     if len(groups) == 1:
         [name] = groups
@@ -313,7 +337,7 @@ _ORDER: tuple[Mark, ...] = (
 )
 
 
-def _blocks(finding: Finding, as_long: str = "") -> str:
+def _blocks(finding: Finding, as_long: str, colon: str) -> str:
     """The blocks that would tell a change, or the trials of another length that would: `about 40 blocks or trials of
     2.4 s would tell 5 %`."""
     needed, tells = finding.blocks_needed, finding.blocks_tell
@@ -323,7 +347,7 @@ def _blocks(finding: Finding, as_long: str = "") -> str:
     change = f"{float(f'{100 * tells:.2g}'):g} {unit}"
     if needed > MANY_BLOCKS:
         longer = f"; {as_long} would" if as_long else ""
-        return f"blocks alone would hardly tell {change}: over {words.whole(MANY_BLOCKS)} of them{longer}"
+        return f"blocks alone would hardly tell {change}{colon}over {words.whole(MANY_BLOCKS)} of them{longer}"
     longer = f" or {as_long}" if as_long else ""
     return f"about {words.whole(_rounded(needed))} blocks{longer} would tell {change}"
 

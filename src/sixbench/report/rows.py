@@ -84,16 +84,21 @@ class FindingRow:
 
     Attributes:
         levels: those that vary within the workload, as a phrase; empty if none does.
-        word: one of few, by which rows can be sorted: `marks.word`.
+        mark_word: one of few words, by which rows can be sorted.
         verdict: the text for a table, with what pairs that lie apart say, and with the blocks that would tell.
     """
 
     finding: Finding
     cells: FindingCells
     levels: str
-    word: str
+    mark_word: marks.MarkWord
     verdict: str
     tone: Tone
+
+    @property
+    def word(self) -> str:
+        """The text of its word, such as `lower` or `equivalent in most`."""
+        return self.mark_word.text
 
     @property
     def value(self) -> str:
@@ -239,7 +244,7 @@ def row(finding: Finding, columns: Iterable[str] | None = None, scale: Scale | N
         finding=finding,
         cells=_cells(finding, scale),
         levels=words.levels(finding.levels, columns),
-        word=marks.word(finding),
+        mark_word=marks.MarkWord.of(finding),
         verdict=marks.verdict(finding),
         tone=tone(finding),
     )

@@ -36,6 +36,9 @@ _LEAST_OF_TEXT = 10
 _BAR = 24
 """Characters of an interval's bar."""
 
+_BEHIND_COLON = ", "
+"""Between a mark and what it says, behind a title and its colon: `undecided, about 40 blocks would tell 5 %`."""
+
 _COSTS = {"cpu_per_packet", "cpu_per_byte", "cycles_per_packet", "instructions_per_packet", "instructions_per_byte"}
 _CLAIM_STYLES = {
     "reproduced": "green",
@@ -89,7 +92,8 @@ def comparison(
     """The answers and the headline findings alone, as `render` has them."""
     text = io.StringIO()
     console = console_of(text, width, colour)
-    _answers(console, answers.answer_rows(analysis, statistics, trials), statistics, bars.BLOCKS)
+    sentences = answers.answer_rows(analysis, statistics, trials, _BEHIND_COLON)
+    _answers(console, sentences, statistics, bars.BLOCKS)
     for of_workload in rows.by_workload(rows.headline(analysis)).values():
         console.print()
         findings_of_workload(console, of_workload, statistics.confidence)
@@ -128,7 +132,7 @@ def _write(page: _Page) -> None:
 
 def _first_answers(page: _Page) -> None:
     statistics = page.data.run.manifest.experiment.statistics
-    sentences = answers.answer_rows(page.data.analysis, statistics, page.data.run.trials)
+    sentences = answers.answer_rows(page.data.analysis, statistics, page.data.run.trials, _BEHIND_COLON)
     if sentences:
         page.console.print()
         _answers(page.console, sentences[:MOST_ANSWERS], statistics, page.glyphs)
@@ -170,7 +174,7 @@ def _answers(
     """A row each: what is compared and its mark, then the numbers, with the bar at the end of their last line."""
     for answer in sentences:
         style = "" if answer.tone == "open" else VERDICT_STYLES[answer.tone]
-        paragraph(console, f"• {answer.title}: {_after_colon(answer.verdict)}", style)
+        paragraph(console, f"• {answer.title}: {answer.verdict}", style)
         lines = folded(answer.numbers, console.width, "  ")
         if len(answer.bars) == 1:
             drawn = bars.text(answer.bars[0], _BAR, glyphs).rstrip()
@@ -182,11 +186,6 @@ def _answers(
     single = [answer.bars[0] for answer in sentences if len(answer.bars) == 1]
     if single:
         paragraph(console, f"{bars.legend(single, glyphs, statistics.confidence)}.", "dim")
-
-
-def _after_colon(verdict: str) -> str:
-    """A mark behind a title and its colon: `undecided, about 40 blocks would tell 5 %`."""
-    return verdict.replace(": ", ", ")
 
 
 def _chosen(analysis: Analysis, *, everything: bool) -> tuple[list[Finding], int]:

@@ -22,8 +22,8 @@ from .places import Places
 from .results import AtSize, Found, is_at_tester
 from .sizes import LEAST_OVER_IPV6, overhead_bytes, sizes_of
 from .state import has_own_table, keeps_state
+from .test import SelfTest
 from .tests import TESTS
-from .tests.dns64 import self_test_of
 from .tests.latency import LEAST_TAGGED
 from .traffic import PLAIN, TRAFFICS
 
@@ -198,9 +198,9 @@ def self_test(tested: Tested) -> tuple[State, str]:
     if not values:
         state, reason = was_run("dns64")(tested)
         return ("not applicable" if state == "not applicable" else "not met"), reason
-    pairs = [self_test_of(value) for value in values]
-    failed = next((words for is_passed, words in pairs if not is_passed), None)
-    return ("met", pairs[0][1]) if failed is None else ("not met", failed or "the resolver was not tested")
+    self_tests = [value.self_test or SelfTest(is_passed=False, text=value.remark) for value in values]
+    failed = next((item for item in self_tests if not item.is_passed), None)
+    return ("met", self_tests[0].text) if failed is None else ("not met", failed.text or "the resolver was not tested")
 
 
 _BENCHMARKING = (ip_network("198.18.0.0/15"), ip_network("2001:2::/48"))

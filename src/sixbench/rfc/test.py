@@ -59,6 +59,18 @@ class Place:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SelfTest:
+    """The self-test of the tester for a result.
+
+    Attributes:
+        text: the remark on it.
+    """
+
+    is_passed: bool
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Value:
     """A result of a test at a place.
 
@@ -69,9 +81,10 @@ class Value:
         low, high: the 1st and the 99th percentile of the repetitions. None: there is one value only.
         trials: of how many trials it is made.
         rate_pps: at how many frames/s in each direction. None: none was applied.
-        remark: what has to be known of it.
+        remark: what has to be known of it, with the remark on the self-test.
         has_none: whether the device has no such value, such as a longest burst where none is too long.
         is_testers: whether the tester, rather than the device, set it.
+        self_test: that of the tester. None: the test has none, or it was not reached.
         stamped: how many frames of each trial, at least, have the hardware time stamps that it is made of. None: it is
             of no hardware's.
     """
@@ -86,6 +99,7 @@ class Value:
     remark: str = ""
     has_none: bool = False
     is_testers: bool = False
+    self_test: SelfTest | None = None
     stamped: int | None = None
 
 

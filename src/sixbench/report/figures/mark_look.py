@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from matplotlib.lines import Line2D
 
 from ...model.finding import Finding
-from .. import marks, rows
+from .. import rows
+from ..marks import MarkWord
 from ..rows import Tone
 
 COLOURS: dict[Tone, str] = {
@@ -41,11 +42,11 @@ class MarkLook:
     """Look of a finding.
 
     Attributes:
-        word: the word of the tables, such as `lower` or `within A/A`.
+        word: that of the tables, such as `lower` or `within A/A`.
         tone: what the change means for the user.
     """
 
-    word: str
+    word: MarkWord
     tone: Tone
 
     @property
@@ -54,7 +55,7 @@ class MarkLook:
 
     @property
     def shape(self) -> str:
-        return _SHAPES.get(self.word.removesuffix(marks.IN_MOST), _NO_SHAPE)
+        return _SHAPES.get(self.word.plain, _NO_SHAPE)
 
     @property
     def face(self) -> str:
@@ -64,17 +65,17 @@ class MarkLook:
     @property
     def label(self) -> str:
         """The words for a legend: `lower (worse)`, `within A/A`."""
-        return f"{self.word} ({self.tone})" if self.tone in ("better", "worse") else self.word
+        return f"{self.word.text} ({self.tone})" if self.tone in ("better", "worse") else self.word.text
 
 
 def look_of(finding: Finding) -> MarkLook:
     """Look of this finding."""
-    return MarkLook(word=marks.word(finding), tone=rows.tone(finding))
+    return MarkLook(word=MarkWord.of(finding), tone=rows.tone(finding))
 
 
 def handles(findings: Iterable[Finding]) -> list[Line2D]:
     """The marks of these findings in a legend, in the order in which the tables explain them."""
-    looks = sorted(set(map(look_of, findings)), key=lambda look: (marks.order(look.word), look.word, look.tone))
+    looks = sorted(set(map(look_of, findings)), key=lambda look: (look.word.order, look.tone))
     return [
         Line2D([], [], color=look.colour, marker=look.shape, markerfacecolor=look.face, linewidth=1.3, label=look.label)
         for look in looks

@@ -17,7 +17,7 @@ from ...model.reason import ReasonKind
 from ...model.trial import TrialRecord
 from ...model.workloads.dns64 import MAX_WAITING
 from ..searching import bisect, found_again
-from ..test import Ask, Place, RfcTest, Value, asked, summary
+from ..test import Ask, Place, RfcTest, SelfTest, Value, asked, summary
 from ..throughput import spoiled_by_tester
 from . import delays
 
@@ -32,14 +32,6 @@ MOST_PER_S, SELF_TEST_MOST_PER_S = (MAX_WAITING * 10**9 // number for number in 
 DELTA = 0.1
 """RFC 8219 section 9.2.1: the tester has to be able to do 2 (r + delta), where delta is at least 0.1. It does not
 say of what; a tenth of r is the stricter reading."""
-_SELF_TEST, _PASSED = "self-test", "self-test passed"
-"""Beginning of a remark on the self-test, and of one on a passed self-test. It stands last among remarks."""
-
-
-def self_test_of(value: Value) -> tuple[bool, str]:
-    """Checks whether the self-test of a result was passed, and what is said of it."""
-    words = value.remark[max(0, value.remark.rfind(_SELF_TEST)) :]
-    return words.startswith(_PASSED), words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,11 +145,13 @@ def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
     is_testers = any(rate.is_testers for rate in rates)
     if is_testers and values:
         remarks.append("the tester was the limit")
+    self_test = None
     if rates:
         [tester] = _values(place.without_device, replace(place, is_tester=True))
-        remarks.append(_self_test(values, tester, place.without_device))
+        self_test = _self_test(values, tester, place.without_device)
+        remarks.append(self_test.text)
     own = summary("answers", "1/s", values, place=place, remark="; ".join(remarks))
-    return [replace(own, is_testers=is_testers)]
+    return [replace(own, is_testers=is_testers, self_test=self_test)]
 
 
 def _remarks(rates: Sequence[Rate]) -> list[str]:
@@ -169,20 +163,20 @@ def _remarks(rates: Sequence[Rate]) -> list[str]:
     return [] if why is None else [f"no rate: {why}"]
 
 
-def _self_test(values: Sequence[float], tester: Value, records: Sequence[TrialRecord]) -> str:
-    """The remark of the self-test, of these trials, on the rates that were found."""
+def _self_test(values: Sequence[float], tester: Value, records: Sequence[TrialRecord]) -> SelfTest:
+    """The self-test, of these trials, for the rates that were found."""
     if tester.value is None:
         failed = next(
             (record.reasons[0].text for record in records if record.status == "failed" and record.reasons), None
         )
-        return f"{_SELF_TEST} not passed: {failed or tester.remark}"
+        return SelfTest(is_passed=False, text=f"self-test not passed: {failed or tester.remark}")
     most = ", the highest rate that is tried" if tester.value >= SELF_TEST_MOST_PER_S else ""
     words = f"the tester answers {tester.value:.0f}/s by itself{most}"
     if not values:
-        return f"{_SELF_TEST} without a rate to compare with: {words}"
+        return SelfTest(is_passed=False, text=f"self-test without a rate to compare with: {words}")
     if tester.value >= 2 * (1 + DELTA) * max(values):
-        return f"{_PASSED}: {words}"
-    return f"{_SELF_TEST} not passed: {words}, less than 2.2 times as many"
+        return SelfTest(is_passed=True, text=f"self-test passed: {words}")
+    return SelfTest(is_passed=False, text=f"self-test not passed: {words}, less than 2.2 times as many")
 
 
 def _unfit(path: Path, network: Network) -> str | None:
