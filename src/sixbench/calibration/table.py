@@ -7,12 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from ..report import words
-from ..report.tables import Column, Table, left
+from ..report.tables import ColumnOf, Table, number_column, table_in, words_column
 from . import numbers
 from .metrics import BY_NAME
-from .results import OverPath
-
-HEADINGS = ("path", "trials", "bias", "spread", "±", "coverage", "trusted")
+from .results import AtTruth, OverPath
 
 
 def by_metric(over_paths: Iterable[OverPath]) -> dict[str, list[OverPath]]:
@@ -26,48 +24,37 @@ def by_metric(over_paths: Iterable[OverPath]) -> dict[str, list[OverPath]]:
 def summary_table(name: str, over_paths: Sequence[OverPath]) -> Table:
     """The table of one metric, with a row for each path."""
     metric = BY_NAME[name]
-    rows = []
-    for over in over_paths:
-        spreads = [at_truth.spread for at_truth in over.at if at_truth.spread is not None]
-        uncertain = [
-            at_truth.uncertainty for at_truth in over.at if at_truth.is_trusted and at_truth.uncertainty is not None
-        ]
-        rows.append(
-            [
-                over.path,
-                numbers.trials(over),
-                numbers.bias(metric, over.bias),
-                numbers.deviation(metric, max(spreads, default=None), sign=False),
-                numbers.deviation(metric, max(uncertain, default=None), sign=False),
-                numbers.coverage(over.coverage, over),
-                numbers.trusted(metric, over),
-            ]
-        )
-    columns = [
-        Column(name=heading, align="left" if heading in ("path", "trusted") else "right") for heading in HEADINGS
+
+    def most(values: Iterable[float | None]) -> str:
+        return numbers.deviation(metric, max((v for v in values if v is not None), default=None), sign=False)
+
+    columns: list[ColumnOf[OverPath]] = [
+        words_column("path", lambda over: over.path),
+        number_column("trials", numbers.trials),
+        number_column("bias", lambda over: numbers.bias(metric, over.bias)),
+        number_column("spread", lambda over: most(item.spread for item in over.at)),
+        number_column("±", lambda over: most(item.uncertainty for item in over.at if item.is_trusted)),
+        number_column("coverage", lambda over: numbers.coverage(over.coverage, over)),
+        words_column("trusted", lambda over: numbers.trusted(metric, over)),
     ]
-    return Table(title=metric.label, columns=columns, rows=rows)
+    return table_in(metric.label, columns, over_paths)
 
 
 def truths_table(name: str, over_paths: Sequence[OverPath]) -> Table:
     """The table of one metric, with a row for each truth and path."""
     metric = BY_NAME[name]
-    rows = [
-        [
-            words.level(metric.column, at_truth.truth),
-            over.path,
-            numbers.trials(at_truth),
-            numbers.bias(metric, at_truth.bias),
-            numbers.deviation(metric, at_truth.spread, sign=False),
-            numbers.deviation(metric, at_truth.uncertainty, sign=False),
-            f"{at_truth.covered}/{at_truth.judged}" if at_truth.judged else "",
-            "yes" if at_truth.is_trusted else "no",
-        ]
-        for over in over_paths
-        for at_truth in over.at
+    columns: list[ColumnOf[tuple[OverPath, AtTruth]]] = [
+        words_column(words.factor(metric.column), lambda item: words.level(metric.column, item[1].truth)),
+        words_column("path", lambda item: item[0].path),
+        words_column("trials", lambda item: numbers.trials(item[1])),
+        words_column("bias", lambda item: numbers.bias(metric, item[1].bias)),
+        words_column("spread", lambda item: numbers.deviation(metric, item[1].spread, sign=False)),
+        words_column("±", lambda item: numbers.deviation(metric, item[1].uncertainty, sign=False)),
+        words_column("coverage", lambda item: f"{item[1].covered}/{item[1].judged}" if item[1].judged else ""),
+        words_column("trusted", lambda item: "yes" if item[1].is_trusted else "no"),
     ]
-    columns = left(words.factor(metric.column), *HEADINGS)
-    return Table(title=f"{metric.label}, truth by truth", columns=columns, rows=rows)
+    items = [(over, at_truth) for over in over_paths for at_truth in over.at]
+    return table_in(f"{metric.label}, truth by truth", columns, items)
 
 
 def remarks(over_paths: Iterable[OverPath]) -> list[str]:

@@ -8,7 +8,7 @@ from ..model.change_words import printed_change
 from ..model.finding import CellEffect, CellValue
 from ..store import Cell, Run
 from . import rows, words
-from .tables import Table, left, right
+from .tables import ColumnOf, Table, number_column, table_in, words_column
 
 LEAST_P = 0.001
 
@@ -18,23 +18,20 @@ def machines_table(run: Run) -> Table | None:
     cells = run.manifest.cells
     if not cells:
         return None
-    columns = [*left("cell", "system", "kernel", "CPU", "processors", "calibrated"), *right("blocks", "trials")]
-    names = []
-    for name, cell in cells.items():
-        records = [trial for trial in run.trials if trial.cell == name]
-        names.append(
-            [
-                name,
-                cell.environment.distribution,
-                cell.environment.kernel,
-                f"{cell.environment.cpu}, {words.count(cell.environment.cores, 'core')}",
-                _processors(cell),
-                _calibrated(cell),
-                str(len({trial.block for trial in records})),
-                str(len(records)),
-            ]
-        )
-    return Table(title="Cells", columns=columns, rows=names)
+    blocks = {name: [trial.block for trial in run.trials if trial.cell == name] for name in cells}
+    columns: list[ColumnOf[tuple[str, Cell]]] = [
+        words_column("cell", lambda item: item[0]),
+        words_column("system", lambda item: item[1].environment.distribution),
+        words_column("kernel", lambda item: item[1].environment.kernel),
+        words_column(
+            "CPU", lambda item: f"{item[1].environment.cpu}, {words.count(item[1].environment.cores, 'core')}"
+        ),
+        words_column("processors", lambda item: _processors(item[1])),
+        words_column("calibrated", lambda item: _calibrated(item[1])),
+        number_column("blocks", lambda item: str(len(set(blocks[item[0]])))),
+        number_column("trials", lambda item: str(len(blocks[item[0]]))),
+    ]
+    return table_in("Cells", columns, cells.items())
 
 
 def effects_table(effects: list[CellEffect], confidence: float) -> Table | None:
@@ -42,27 +39,30 @@ def effects_table(effects: list[CellEffect], confidence: float) -> Table | None:
     if not effects:
         return None
     names = list(dict.fromkeys(value.cell for effect in effects for value in effect.cells))
-    levels = rows.varying(effects)
-    columns = [
-        *left("metric"),
-        *right(*(words.factor(column) for column in levels)),
-        *left("path"),
-        *right(*names, "alike"),
+    columns: list[ColumnOf[CellEffect]] = [
+        words_column(
+            "metric", lambda effect: f"{words.workload_title(effect.workload)}: {words.metric_label(effect.metric)}"
+        ),
+        *map(_level_column, rows.varying(effects)),
+        words_column("path", lambda effect: effect.path),
+        *map(_cell_column, names),
+        number_column("alike", lambda effect: _p_value(effect.p_value)),
     ]
-    texts = []
-    for effect in effects:
-        by_name = {value.cell: value for value in effect.cells}
-        texts.append(
-            [
-                f"{words.workload_title(effect.workload)}: {words.metric_label(effect.metric)}",
-                *(words.level(column, effect.levels.get(column)) for column in levels),
-                effect.path,
-                *(_change(by_name.get(name), effect.unit) for name in names),
-                _p_value(effect.p_value),
-            ]
-        )
     title = f"Change by cell, with {words.percent(confidence)} intervals, and the p-value of cells that are alike"
-    return Table(title=title, columns=columns, rows=texts)
+    return table_in(title, columns, effects)
+
+
+def _level_column(column: str) -> ColumnOf[CellEffect]:
+    return number_column(words.factor(column), lambda effect: words.level(column, effect.levels.get(column)))
+
+
+def _cell_column(name: str) -> ColumnOf[CellEffect]:
+    """A column with what one cell says."""
+
+    def text(effect: CellEffect) -> str:
+        return _change(next((value for value in effect.cells if value.cell == name), None), effect.unit)
+
+    return number_column(name, text)
 
 
 def _change(value: CellValue | None, unit: str) -> str:

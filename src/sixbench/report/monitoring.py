@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import groupby
@@ -26,7 +26,7 @@ from ..model.monitoring import FalseAlarms, Followed, Monitor, Occurrence, Occur
 from ..model.units import format_size
 from . import validity, words
 from .series_words import about, path_text, title_of, value_text
-from .tables import Column, Table, left
+from .tables import ColumnOf, Table, table_in, words_column
 
 if TYPE_CHECKING:
     from ..store import Run
@@ -37,7 +37,6 @@ MOST_ROWS = 40
 MOST_OCCURRENCES = 100
 """Number of rows of the page's table: the latest. The directory has the record of each."""
 MOST_FIGURES = 40
-HEADS = ("metric", "path", "baseline", "last", "looked at", "change", "first found")
 _PARTS = {"captures": "the captures", "run": "the run", "table": "its rows of the data set"}
 
 
@@ -80,7 +79,7 @@ def render(directory: str, monitor: Monitor, followed: Sequence[Followed]) -> st
     changed = [item for item in followed if item.changed is not None]
     shown = (changed + [item for item in followed if item.changed is None])[:MOST_ROWS]
     for heading, group in groupby(sorted(shown, key=about), key=about):
-        parts.append(f"\n{words.one_line(heading)}\n" + aligned([HEADS, *map(_row, group)], left_first(2, len(HEADS))))
+        parts.append(f"\n{words.one_line(heading)}\n" + _lines(list(group)))
     if len(followed) > len(shown):
         parts.append(f"\nand {len(followed) - len(shown)} more series: --json has them\n")
     parts.append(f"\n{conclusion(monitor, followed)}\n")
@@ -154,7 +153,7 @@ def page_of(
         ],
         warnings=[*monitor.problems],
         tables=[
-            Table(title="By the last look", columns=_columns(), rows=[[about(item), *_row(item)] for item in changed])
+            table_in("By the last look", [words_column("workload", about), *_COLUMNS], changed),
         ]
         if changed
         else [],
@@ -189,25 +188,19 @@ def _metric(item: Followed) -> tuple[str, str]:
     return about(item), item.series.metric
 
 
-def _columns() -> list[Column]:
-    return left("workload", *HEADS)
-
-
 def _occurrences(occurrences: Sequence[Occurrence], new_conditions: dict[int, list[str]]) -> Table:
-    heads = ("occurrence", "began", "took", "state", "valid trials", "remarks")
-    rows = [
-        [
-            str(occurrence.number),
-            _date(occurrence.started_realtime_ns),
-            words.quantity(max(0, occurrence.ended_realtime_ns - occurrence.started_realtime_ns), "ns"),
-            occurrence.state,
-            str(occurrence.trials),
-            _remarks(occurrence, new_conditions.get(occurrence.number, [])),
-        ]
-        for occurrence in reversed(occurrences)
+    columns: list[ColumnOf[Occurrence]] = [
+        words_column("occurrence", lambda item: str(item.number)),
+        words_column("began", lambda item: _date(item.started_realtime_ns)),
+        words_column(
+            "took", lambda item: words.quantity(max(0, item.ended_realtime_ns - item.started_realtime_ns), "ns")
+        ),
+        words_column("state", lambda item: item.state),
+        words_column("valid trials", lambda item: str(item.trials)),
+        words_column("remarks", lambda item: _remarks(item, new_conditions.get(item.number, []))),
     ]
     title = "The latest occurrences" if occurrences[0].number > 1 else "All occurrences"
-    return Table(title=title, columns=left(*heads), rows=rows)
+    return table_in(title, columns, reversed(occurrences))
 
 
 def _remarks(occurrence: Occurrence, conditions: Sequence[str]) -> str:
@@ -240,19 +233,32 @@ def _how_it_went(monitor: Monitor) -> str:
     return f"{words.count(len(states), 'occurrence')} {when}{more}{damaged}; {baseline}."
 
 
-def _row(item: Followed) -> list[str]:
-    last = item.points[-1]
-    points = item.found
-    cells = [
-        words.metric_label(item.series.metric),
-        path_text(item),
-        words.MISSING if item.band is None else value_text(item, item.band.centre),
-        value_text(item, last.value),
-        str(sum(not point.is_baseline for point in item.points)),
-        "" if item.changed is None else f"{item.changed.direction}, {item.changed.kind}",
-        "" if item.changed is None or not points else f"{points[-1].number}, {_date(points[-1].started_realtime_ns)}",
-    ]
-    return [*map(words.one_line, cells)]
+def _lines(followed: Sequence[Followed]) -> str:
+    """The series as lines of a terminal, where all but the names are to the right."""
+    table = table_in("", _COLUMNS, followed)
+    heads = [column.name for column in table.columns]
+    return aligned([heads, *table.rows], left_first(2, len(heads)))
+
+
+def _first_found(item: Followed) -> str:
+    if item.changed is None or not item.found:
+        return ""
+    return f"{item.found[-1].number}, {_date(item.found[-1].started_realtime_ns)}"
+
+
+def _column(name: str, text: Callable[[Followed], str]) -> ColumnOf[Followed]:
+    return words_column(name, lambda item: words.one_line(text(item)))
+
+
+_COLUMNS = (
+    _column("metric", lambda item: words.metric_label(item.series.metric)),
+    _column("path", path_text),
+    _column("baseline", lambda item: words.MISSING if item.band is None else value_text(item, item.band.centre)),
+    _column("last", lambda item: value_text(item, item.points[-1].value)),
+    _column("looked at", lambda item: str(sum(not point.is_baseline for point in item.points))),
+    _column("change", lambda item: "" if item.changed is None else f"{item.changed.direction}, {item.changed.kind}"),
+    _column("first found", _first_found),
+)
 
 
 def _date(realtime_ns: int) -> str:

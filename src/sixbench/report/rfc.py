@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from ..model.json_object import JsonObject
 from ..rfc.clauses import STATES
-from ..rfc.conformance import judged
+from ..rfc.conformance import Judged, judged
 from ..rfc.results import AtSize, Found, results_of, values_of
 from ..rfc.test import Value
 from ..rfc.tests import TESTS
@@ -16,7 +17,7 @@ from ..rfc.throughput import Throughput
 from ..rfc.traffic import PLAIN
 from ..store import Run
 from . import words
-from .tables import Table, left, right, without_empty
+from .tables import ColumnOf, Table, number_column, table_in, without_empty, words_column
 
 TRAFFIC_WORDS = (
     "Plain frames go between one pair of networks, with one pair of ports, all of them on the path. With networks-256 "
@@ -61,34 +62,37 @@ def _throughputs(
     """`plain`: the throughputs of plain frames by path and frame size; None: these are they."""
     if not at_sizes:
         return None
-    has_goals = len(at_sizes[0].goals) > 1
-    columns = [
-        *left("path"),
-        *right("frame"),
-        *left(*(["traffic"] if plain is not None else []), *(["goal"] if has_goals else [])),
-        *right("frames/s"),
-        *right(*(["of plain"] if plain is not None else []), "under", "line", "tester", "trials", "refused"),
-        *left("remark"),
+    columns: list[ColumnOf[_OfGoal]] = [
+        words_column("path", lambda item: item.at_size.path),
+        number_column("frame", lambda item: f"{item.at_size.frame_bytes} B"),
     ]
-    rows = [
-        [
-            at_size.path,
-            f"{at_size.frame_bytes} B",
-            *([at_size.traffic] if plain is not None else []),
-            *([of_goal.goal.name] if has_goals else []),
-            _rate(of_goal.bounds.lower_pps),
-            *([_share(at_size, of_goal, plain)] if plain is not None else []),
-            _rate(of_goal.bounds.upper_pps),
-            _rate(at_size.line_pps),
-            words.MISSING if at_size.is_tester else _rate(at_size.tester_pps),
-            str(of_goal.trials),
-            str(of_goal.refused or ""),
-            _remark(at_size, of_goal),
-        ]
-        for at_size in at_sizes
-        for of_goal in at_size.goals
+    if plain is not None:
+        columns.append(words_column("traffic", lambda item: item.at_size.traffic))
+    if len(at_sizes[0].goals) > 1:
+        columns.append(words_column("goal", lambda item: item.found.goal.name))
+    columns.append(number_column("frames/s", lambda item: _rate(item.found.bounds.lower_pps)))
+    if plain is not None:
+        columns.append(number_column("of plain", lambda item: _share(item.at_size, item.found, plain)))
+    columns += [
+        number_column("under", lambda item: _rate(item.found.bounds.upper_pps)),
+        number_column("line", lambda item: _rate(item.at_size.line_pps)),
+        number_column(
+            "tester", lambda item: words.MISSING if item.at_size.is_tester else _rate(item.at_size.tester_pps)
+        ),
+        number_column("trials", lambda item: str(item.found.trials)),
+        number_column("refused", lambda item: str(item.found.refused or "")),
+        words_column("remark", lambda item: _remark(item.at_size, item.found)),
     ]
-    return without_empty(Table(title=title, columns=columns, rows=rows))
+    items = [_OfGoal(at_size=at_size, found=found) for at_size in at_sizes for found in at_size.goals]
+    return without_empty(table_in(title, columns, items))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OfGoal:
+    """The throughput for one goal."""
+
+    at_size: AtSize
+    found: Throughput
 
 
 def _share(at_size: AtSize, throughput: Throughput, plain: Mapping[tuple[str, int], float | None]) -> str:
@@ -138,34 +142,36 @@ def test_tables(run: Run) -> list[Table]:
 
 
 def _test_table(title: str, results: Sequence[Found]) -> Table:
-    has_traffic = any(result.frame_bytes is not None and result.traffic != PLAIN for result in results)
-    columns = [
-        *left("path"),
-        *right("frame"),
-        *left(*(["traffic"] if has_traffic else [])),
-        *right("frames/s"),
-        *left("what"),
-        *right("value", "p1", "p99", "trials", "refused"),
-        *left("remark"),
+    columns: list[ColumnOf[_OfTest]] = [
+        words_column("path", lambda item: item.result.path),
+        number_column("frame", lambda item: item.of_frames(f"{item.result.frame_bytes} B")),
     ]
-    rows = [
-        [
-            result.path,
-            words.MISSING if result.frame_bytes is None else f"{result.frame_bytes} B",
-            *([words.MISSING if result.frame_bytes is None else result.traffic] if has_traffic else []),
-            _rate(value.rate_pps),
-            value.name,
-            _measured(value.value, value.unit),
-            _end(value.low, value.unit),
-            _end(value.high, value.unit),
-            str(value.trials),
-            str(result.refused or ""),
-            _found_remark(result, value),
-        ]
-        for result in results
-        for value in result.values
+    if any(result.frame_bytes is not None and result.traffic != PLAIN for result in results):
+        columns.append(words_column("traffic", lambda item: item.of_frames(item.result.traffic)))
+    columns += [
+        number_column("frames/s", lambda item: _rate(item.value.rate_pps)),
+        words_column("what", lambda item: item.value.name),
+        number_column("value", lambda item: _measured(item.value.value, item.value.unit)),
+        number_column("p1", lambda item: _end(item.value.low, item.value.unit)),
+        number_column("p99", lambda item: _end(item.value.high, item.value.unit)),
+        number_column("trials", lambda item: str(item.value.trials)),
+        number_column("refused", lambda item: str(item.result.refused or "")),
+        words_column("remark", lambda item: _found_remark(item.result, item.value)),
     ]
-    return without_empty(Table(title=title, columns=columns, rows=rows))
+    items = [_OfTest(result=result, value=value) for result in results for value in result.values]
+    return without_empty(table_in(title, columns, items))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OfTest:
+    """A value of a test at a place."""
+
+    result: Found
+    value: Value
+
+    def of_frames(self, text: str) -> str:
+        """The text, where the test has frames."""
+        return words.MISSING if self.result.frame_bytes is None else text
 
 
 _COUNTED = frozenset({"connections", "frames", "frames/s"})
@@ -190,9 +196,13 @@ def conformance_table(run: Run) -> Table | None:
     procedure, clauses = run.manifest.procedure, judged(run)
     if procedure is None:
         return None
-    columns = left("clause", "asks for", "", "reason")
-    rows = [[clause.section, clause.asks, clause.state, clause.reason] for clause in clauses]
-    return Table(title=f"Conformance with RFC {procedure.profile}", columns=columns, rows=rows)
+    columns: list[ColumnOf[Judged]] = [
+        words_column("clause", lambda clause: clause.section),
+        words_column("asks for", lambda clause: clause.asks),
+        words_column("", lambda clause: clause.state),
+        words_column("reason", lambda clause: clause.reason),
+    ]
+    return table_in(f"Conformance with RFC {procedure.profile}", columns, clauses)
 
 
 def document(run: Run) -> JsonObject | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Generic, TypeVar
@@ -12,7 +12,7 @@ from ..model.finding import ClaimResult, ComparedTable, Finding, PublishedCompar
 from . import finding_columns, rows, words
 from .finding_columns import FindingColumn, FindingTable
 from .rows import Group
-from .validity import Trials
+from .validity import Reason, Trials
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,13 +110,34 @@ class ColumnOf(Generic[Item]):
     text: Callable[[Item], str]
 
 
+def words_column(name: str, text: Callable[[Item], str]) -> ColumnOf[Item]:
+    """A column of words."""
+    return ColumnOf(name=name, align="left", text=text)
+
+
+def number_column(name: str, text: Callable[[Item], str]) -> ColumnOf[Item]:
+    """A column of numbers."""
+    return ColumnOf(name=name, align="right", text=text)
+
+
+def table_in(title: str, columns: Sequence[ColumnOf[Item]], items: Iterable[Item]) -> Table:
+    """A table with a row for each item."""
+    return Table(
+        title=title,
+        columns=[Column(name=column.name, align=column.align) for column in columns],
+        rows=[[column.text(item) for column in columns] for item in items],
+    )
+
+
 def claims_table(claims: list[ClaimResult]) -> Table:
     """A paper's claims and what became of them."""
-    return Table(
-        title="Claims of the paper",
-        columns=[Column(name=name) for name in ("claim", "source", "verdict", "reason")],
-        rows=[[claim.text, claim.source, claim.verdict, claim.reason] for claim in claims],
-    )
+    columns: list[ColumnOf[ClaimResult]] = [
+        words_column("claim", lambda claim: claim.text),
+        words_column("source", lambda claim: claim.source),
+        words_column("verdict", lambda claim: claim.verdict),
+        words_column("reason", lambda claim: claim.reason),
+    ]
+    return table_in("Claims of the paper", columns, claims)
 
 
 def against_published(item: PublishedComparison) -> str:
@@ -214,11 +235,13 @@ def _decimals(value: float | None) -> int:
 
 def reasons_table(trials: Trials) -> Table:
     """Invalid and failed trials by reason."""
-    return Table(
-        title="Trials that do not count",
-        columns=[*left("status"), *right("trials"), *left("paths", "reason")],
-        rows=[[reason.status, str(reason.count), ", ".join(reason.paths), reason.text] for reason in trials.reasons],
-    )
+    columns: list[ColumnOf[Reason]] = [
+        words_column("status", lambda reason: reason.status),
+        number_column("trials", lambda reason: str(reason.count)),
+        words_column("paths", lambda reason: ", ".join(reason.paths)),
+        words_column("reason", lambda reason: reason.text),
+    ]
+    return table_in("Trials that do not count", columns, trials.reasons)
 
 
 def _range(low: float | None, high: float | None, unit: str) -> str:

@@ -6,6 +6,7 @@ This is no sum of a path: a link is emulated alike whatever crosses it, and in t
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from statistics import median
 
 from ...model.emulation import WAYS
@@ -16,20 +17,76 @@ from ...model.units import format_duration
 from ...store import Run
 from .. import words
 from ..link_descriptions import impairments_words
-from ..tables import Table, left, right, without_empty
+from ..tables import ColumnOf, Table, number_column, table_in, without_empty, words_column
 
 TITLE = "Links with a known truth"
-NOT_BRIEF = ("emulator", "trials", "packets")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmulatedDirection:
+    """A direction of an emulated link in one configuration, and what the emulator did in each trial."""
+
+    link: str
+    node: str
+    emulator: str
+    configured: str
+    ways: list[EmulatedWay] = field(default_factory=list)
+
+    @property
+    def packets(self) -> int:
+        """The packets of all trials that counted them."""
+        return sum(filter(None, (way.packets for way in self.ways)))
+
+    @property
+    def lost(self) -> int:
+        """The packets of these that were lost."""
+        return sum(filter(None, (way.lost for way in self.ways)))
+
+    @property
+    def lost_text(self) -> str:
+        """Such as `12 (0.1 %)`; empty where none was lost."""
+        return (
+            f"{words.whole(self.lost)} ({words.share(self.lost, self.packets)})" if self.lost and self.packets else ""
+        )
+
+
+_EMULATOR: ColumnOf[EmulatedDirection] = words_column("emulator", lambda item: item.emulator)
+_TRIALS: ColumnOf[EmulatedDirection] = number_column("trials", lambda item: str(len(item.ways)))
+_PACKETS: ColumnOf[EmulatedDirection] = number_column(
+    "packets", lambda item: words.whole(item.packets) if item.packets else ""
+)
+_COLUMNS: tuple[ColumnOf[EmulatedDirection], ...] = (
+    words_column("link", lambda item: item.link),
+    words_column("from", lambda item: item.node),
+    _EMULATOR,
+    words_column("configured", lambda item: item.configured),
+    _TRIALS,
+    _PACKETS,
+    number_column("lost", lambda item: item.lost_text),
+    number_column("delay", lambda item: _median(way.delay.p50 for way in item.ways if way.delay is not None)),
+    number_column("late by", lambda item: _median(way.lateness.p50 for way in item.ways if way.lateness is not None)),
+    number_column(
+        "late by, 99 %", lambda item: _median(way.lateness.p99 for way in item.ways if way.lateness is not None)
+    ),
+)
+_NOT_BRIEF = (_EMULATOR, _TRIALS, _PACKETS)
 
 
 def emulation_table(run: Run, *, brief: bool = False) -> Table | None:
     """A row for each direction of an emulated link and each way it was configured; None where there is no such link.
     `brief`: for narrow pages."""
+    directions = emulated_directions(run)
+    columns = [column for column in _COLUMNS if not (brief and column in _NOT_BRIEF)]
+    return without_empty(table_in(TITLE, columns, directions)) if directions else None
+
+
+def emulated_directions(run: Run) -> list[EmulatedDirection]:
+    """The directions of emulated links, in the order of the records."""
     experiment = run.manifest.experiment
     if not any(link.is_emulated for topology in experiment.topologies for link in topology.links):
-        return None
+        return []
     combinations = {combination.name: combination for combination in experiment.combinations}
-    emulated_ways: dict[tuple[str, ...], list[EmulatedWay]] = {}
+    directions: dict[tuple[str, str, str, str], EmulatedDirection] = {}
     for trial in run.trials:
         emulation = trial.evidence.emulation
         if emulation is None:
@@ -42,18 +99,12 @@ def emulation_table(run: Run, *, brief: bool = False) -> Table | None:
             for number, (way, end) in enumerate(zip(WAYS, link.ends, strict=True)):
                 configured = _configured(link, number, combination.events)
                 if configured:
+                    direction = EmulatedDirection(
+                        link=link.name, node=end.node, emulator=emulated.emulator, configured=configured
+                    )
                     place = (link.name, end.node, emulated.emulator, configured)
-                    emulated_ways.setdefault(place, []).append(emulated.way(way))
-    if not emulated_ways:
-        return None
-    columns = [
-        *left("link", "from", "emulator", "configured"),
-        *right("trials", "packets", "lost", "delay", "late by", "late by, 99 %"),
-    ]
-    names = [[*place, *_did(ways)] for place, ways in emulated_ways.items()]
-    kept = [index for index, column in enumerate(columns) if not (brief and column.name in NOT_BRIEF)]
-    rows = [[row[index] for index in kept] for row in names]
-    return without_empty(Table(title=TITLE, columns=[columns[index] for index in kept], rows=rows))
+                    directions.setdefault(place, direction).ways.append(emulated.way(way))
+    return list(directions.values())
 
 
 def _configured(link: Link, number: int, events: Iterable[LinkChange]) -> str:
@@ -66,20 +117,6 @@ def _configured(link: Link, number: int, events: Iterable[LinkChange]) -> str:
             names.append(f"after {format_duration(event.at_ns)} {text or 'nothing'}")
             now = text
     return "; ".join(filter(None, [names[0] or ("nothing" if names[1:] else ""), *names[1:]]))
-
-
-def _did(ways: list[EmulatedWay]) -> list[str]:
-    packets, lost = (sum(filter(None, counts)) for counts in ((w.packets for w in ways), (w.lost for w in ways)))
-    delays = [way.delay for way in ways if way.delay is not None]
-    late_by = [way.lateness for way in ways if way.lateness is not None]
-    return [
-        str(len(ways)),
-        words.whole(packets) if packets else "",
-        f"{words.whole(lost)} ({words.share(lost, packets)})" if lost and packets else "",
-        _median(delay.p50 for delay in delays),
-        _median(summary.p50 for summary in late_by),
-        _median(summary.p99 for summary in late_by),
-    ]
 
 
 def _median(values_ns: Iterable[int | None]) -> str:

@@ -112,7 +112,7 @@ class _Published:
         return RowLabels.fitting(labels, self.width_in, least_in=_LEAST_IN, size_pt=7.0)
 
     def _row_in(self, items: Sequence[PublishedComparison]) -> float:
-        return (0.24 if self.labels.is_above else 0.07) + _LINE_IN * max(map(_lines, items))
+        return (0.28 if self.labels.is_above else 0.07) + _LINE_IN * max(map(_lines, items))
 
     def _panel(self, axes: Axes, source: str, unit: str, items: list[PublishedComparison], index: int) -> None:
         values = [v for item in items for v in (item.published, item.ours, item.ours_low, item.ours_high)]
