@@ -16,7 +16,7 @@ from synthetic_analysis import plain_analysis
 from sixbench.analysis import analyse
 from sixbench.model.finding import Analysis
 from sixbench.report import html
-from sixbench.report.figures import Drawing, drawings
+from sixbench.report.figures import Drawing, Picture, drawings
 from sixbench.store import Run
 
 FIGURES_OF_A_PAPER = 3
@@ -94,4 +94,9 @@ def _of_paper(name: str) -> tuple[Run, Analysis]:
 
 def _one_of_each_kind(found: list[Drawing]) -> list[Drawing]:
     """The first of each module that draws: the others differ in their numbers only."""
-    return list({drawing.draw.__module__: drawing for drawing in reversed(found)}.values())
+    return list({_module_of(drawing.draw): drawing for drawing in reversed(found)}.values())
+
+
+def _module_of(draw: Callable[..., Picture]) -> str:
+    """The module of the function that draws, of which the arguments for a page may be fixed."""
+    return draw.func.__module__ if isinstance(draw, functools.partial) else draw.__module__
