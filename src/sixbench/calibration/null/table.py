@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 
 from ...report import words
-from ...report.tables import Column, Table
+from ...report.tables import ColumnOf, Table, number_column, table_in, words_column
 from .design import CHANGE, WORKLOAD_TITLES
 from .judge import Detectable, Judged, MetricShare, NullResult, Share, power_of, summed
 
@@ -88,22 +90,62 @@ def share_words(share: Share) -> str:
     return f"{_percent(100 * share.found / share.of)} % (95 % CI {_percent(low)} to {_percent(high)} %)"
 
 
+@dataclass(frozen=True, kw_only=True)
+class _FalseRow:
+    workload: str
+    metric: str
+    share: MetricShare
+
+
+_FALSE_COLUMNS: tuple[ColumnOf[_FalseRow], ...] = (
+    words_column("workload", lambda row: row.workload),
+    words_column("metric", lambda row: row.metric),
+    number_column("of", lambda row: str(row.share.different.of)),
+    number_column("false", lambda row: str(row.share.different.found)),
+    number_column("%, 95 % CI", lambda row: _share_cell(row.share.different)),
+    number_column("test alone", lambda row: str(row.share.by_test.found)),
+    number_column("%, 95 % CI", lambda row: _share_cell(row.share.by_test)),
+)
+
+
 def false_differences(result: NullResult) -> Table:
     """The table of false differences: a row for each metric, and one for all comparisons."""
     rows = [
-        [
-            WORKLOAD_TITLES[metric_share.workload],
-            words.metric_label(metric_share.metric) + (" *" if metric_share.is_primary else ""),
-            *_share_cells(metric_share),
-        ]
-        for metric_share in result.by_metric
+        _FalseRow(workload=WORKLOAD_TITLES[share.workload], metric=_metric(share), share=share)
+        for share in result.by_metric
     ]
-    rows.append(["in all", "primary metrics (*)", *_share_cells(result.in_all)])
-    return Table(
-        title="False differences",
-        columns=_columns(2, "workload", "metric", "of", "false", "%, 95 % CI", "test alone", "%, 95 % CI"),
-        rows=rows,
-    )
+    in_all = _FalseRow(workload="in all", metric="primary metrics (*)", share=result.in_all)
+    return table_in("False differences", _FALSE_COLUMNS, [*rows, in_all])
+
+
+@dataclass(frozen=True, kw_only=True)
+class _FoundRow:
+    workload: str
+    paths: str
+    judged: Sequence[Judged]
+
+    @property
+    def share(self) -> Share:
+        return power_of(self.judged)
+
+    @property
+    def measured(self) -> str:
+        """The least and the most of the changes that were measured."""
+        ratios = sorted(item.finding.ratio for item in self.judged if item.finding.ratio is not None)
+        if not ratios:
+            return words.MISSING
+        low, high = (words.signed(words.as_percent(end), 2) for end in (ratios[0], ratios[-1]))
+        return f"{low} to {high} %"
+
+
+_FOUND_COLUMNS: tuple[ColumnOf[_FoundRow], ...] = (
+    words_column("workload", lambda row: row.workload),
+    words_column("paths", lambda row: row.paths),
+    number_column("of", lambda row: str(row.share.of)),
+    number_column("found", lambda row: str(row.share.found)),
+    number_column("%, 95 % CI", lambda row: _share_cell(row.share)),
+    number_column("measured change", lambda row: row.measured),
+)
 
 
 def found_differences(result: NullResult) -> Table:
@@ -111,30 +153,33 @@ def found_differences(result: NullResult) -> Table:
     groups: dict[tuple[str, str], list[Judged]] = {}
     for item in result.changed:
         groups.setdefault((WORKLOAD_TITLES[item.planned.kind.workload], item.planned.kind.title), []).append(item)
-    rows = [[*key, *_found_cells(own)] for key, own in groups.items()]
-    rows.append(["in all", "", *_found_cells(result.changed)])
-    return Table(
-        title=f"A link slower by {100 * CHANGE:g} %",
-        columns=_columns(2, "workload", "paths", "of", "found", "%, 95 % CI", "measured change"),
-        rows=rows,
-    )
+    rows = [_FoundRow(workload=workload, paths=paths, judged=judged) for (workload, paths), judged in groups.items()]
+    in_all = _FoundRow(workload="in all", paths="", judged=result.changed)
+    return table_in(f"A link slower by {100 * CHANGE:g} %", _FOUND_COLUMNS, [*rows, in_all])
 
 
 def detectable(result: NullResult) -> Table:
     """The smallest change that would have been found, by metric and number of blocks."""
-    numbers = sorted({element.blocks for element in result.detectable})
-    by_metric: dict[tuple[str, str], dict[int, str]] = {}
+    by_metric: dict[tuple[str, str], dict[int, Detectable]] = {}
     for item in result.detectable:
-        change = "not found" if item.change is None else f"{words.number(100 * item.change, 2)} %"
-        by_metric.setdefault((item.workload, item.metric), {})[item.blocks] = f"{change} (n = {item.comparisons})"
-    return Table(
-        title=f"Smallest change that {100 * POWER:g} % of null comparisons would show",
-        columns=_columns(2, "workload", "metric", *(f"{number} blocks" for number in numbers)),
-        rows=[
-            [WORKLOAD_TITLES[workload], words.metric_label(metric), *(cells.get(n, words.MISSING) for n in numbers)]
-            for (workload, metric), cells in by_metric.items()
-        ],
-    )
+        by_metric.setdefault((item.workload, item.metric), {})[item.blocks] = item
+    columns: list[ColumnOf[tuple[tuple[str, str], dict[int, Detectable]]]] = [
+        words_column("workload", lambda row: WORKLOAD_TITLES[row[0][0]]),
+        words_column("metric", lambda row: words.metric_label(row[0][1])),
+    ]
+    for number in sorted({item.blocks for item in result.detectable}):
+        columns.append(number_column(f"{number} blocks", partial(_smallest, number)))
+    title = f"Smallest change that {100 * POWER:g} % of null comparisons would show"
+    return table_in(title, columns, by_metric.items())
+
+
+def _smallest(blocks: int, row: tuple[tuple[str, str], dict[int, Detectable]]) -> str:
+    """The change of that number of blocks."""
+    item = row[1].get(blocks)
+    if item is None:
+        return words.MISSING
+    change = "not found" if item.change is None else f"{words.number(100 * item.change, 2)} %"
+    return f"{change} (n = {item.comparisons})"
 
 
 def shown(result: NullResult) -> Table:
@@ -142,16 +187,21 @@ def shown(result: NullResult) -> Table:
     groups: dict[tuple[str, str, bool], list[Detectable]] = {}
     for element in sorted(result.detectable, key=lambda item: not item.is_primary):
         groups.setdefault((element.workload, element.metric, element.is_primary), []).append(element)
-    rows = []
-    for (workload, metric, is_primary), detectables in sorted(groups.items(), key=lambda item: item[0][0]):
-        would = summed(item.at_change for item in detectables)
-        label = words.metric_label(metric) + (" *" if is_primary else "")
-        rows.append([WORKLOAD_TITLES[workload], label, str(would.of), str(would.found), _share_cell(would)])
-    return Table(
-        title=f"Null comparisons that would show a change of {100 * CHANGE:g} %",
-        columns=_columns(2, "workload", "metric", "of", "found", "%, 95 % CI"),
-        rows=rows,
-    )
+    ordered = [group for _, group in sorted(groups.items(), key=lambda item: item[0][0])]
+    columns: list[ColumnOf[tuple[Detectable, Share]]] = [
+        words_column("workload", lambda row: WORKLOAD_TITLES[row[0].workload]),
+        words_column("metric", lambda row: _metric(row[0])),
+        number_column("of", lambda row: str(row[1].of)),
+        number_column("found", lambda row: str(row[1].found)),
+        number_column("%, 95 % CI", lambda row: _share_cell(row[1])),
+    ]
+    rows = [(group[0], summed(item.at_change for item in group)) for group in ordered]
+    return table_in(f"Null comparisons that would show a change of {100 * CHANGE:g} %", columns, rows)
+
+
+def _metric(item: MetricShare | Detectable) -> str:
+    """The metric, with a mark if it is its workload's primary one."""
+    return words.metric_label(item.metric) + (" *" if item.is_primary else "")
 
 
 def tables(result: NullResult) -> list[Table]:
@@ -163,33 +213,11 @@ def tables(result: NullResult) -> list[Table]:
     ]
 
 
-def _share_cells(metric_share: MetricShare) -> list[str]:
-    return [
-        str(metric_share.different.of),
-        *(
-            cell
-            for share in (metric_share.different, metric_share.by_test)
-            for cell in (str(share.found), _share_cell(share))
-        ),
-    ]
-
-
 def _share_cell(share: Share) -> str:
     if share.interval is None:
         return words.MISSING
     low, high = (100 * end for end in share.interval)
     return f"{_percent(100 * share.found / share.of)} ({_percent(low)} to {_percent(high)})"
-
-
-def _found_cells(own: Sequence[Judged]) -> list[str]:
-    share = power_of(own)
-    ratios = sorted(item.finding.ratio for item in own if item.finding.ratio is not None)
-    low, high = (words.signed(words.as_percent(end), 2) for end in (ratios[0], ratios[-1])) if ratios else ("", "")
-    return [str(share.of), str(share.found), _share_cell(share), f"{low} to {high} %" if ratios else words.MISSING]
-
-
-def _columns(left: int, *names: str) -> list[Column]:
-    return [Column(name=name, align="left" if index < left else "right") for index, name in enumerate(names)]
 
 
 def _percent(percent: float) -> str:
