@@ -275,9 +275,9 @@ def with_notes(table: Table, width: int) -> tuple[Table, list[str]]:
     return replace(table, columns=columns, rows=rows), [f"{number}: {text}" for text, number in numbers.items()]
 
 
-def table_of(title: str, columns: list[Column], rows: list[list[str]]) -> Table | None:
-    """A table without columns that say nothing; None where it has no rows."""
-    return without_empty(Table(title=title, columns=columns, rows=rows)) if rows else None
+def table_of(title: str, columns: Sequence[ColumnOf[Item]], items: Sequence[Item]) -> Table | None:
+    """A table with a row for each item, without columns that say nothing; None where there is no item."""
+    return without_empty(table_in(title, columns, items)) if items else None
 
 
 def without_empty(table: Table) -> Table:

@@ -9,7 +9,7 @@ from ...model.evidence.losses import Losses
 from ...model.json_object import JsonObject
 from ...model.trial import TrialRecord
 from .. import words
-from ..tables import Table, left, right, table_of
+from ..tables import ColumnOf, Table, number_column, table_of, words_column
 from .evidence_sum import EvidenceSection, EvidenceSum, PathSums
 
 UNSEEN = "at an unknown place"
@@ -81,16 +81,37 @@ def _places(losses: Losses) -> Iterable[tuple[str, str, int, int]]:
         yield "at the sender's socket, before they were sent", error, datagrams, 0
 
 
+@dataclass(frozen=True, kw_only=True)
+class _LossRow:
+    """A place of losses on a path, or a reason why it is not known."""
+
+    path: str
+    place: LostAt | None = None
+    not_told: str = ""
+
+
+_COLUMNS: tuple[ColumnOf[_LossRow], ...] = (
+    words_column("path", lambda row: row.path),
+    words_column("where", lambda row: row.place.where if row.place else "not known"),
+    words_column("why", lambda row: row.place.what if row.place else row.not_told),
+    number_column(
+        "datagrams", lambda row: words.whole(row.place.datagrams) if row.place and row.place.datagrams else ""
+    ),
+    number_column(
+        "unnamed packets",
+        lambda row: words.whole(row.place.other_packets) if row.place and row.place.other_packets else "",
+    ),
+    number_column("trials", lambda row: str(row.place.trials) if row.place else ""),
+)
+
+
 def losses_table(paths: Sequence[PathSums]) -> Table | None:
     """A row for each place at which trials of a path lost something; None where nothing was lost."""
-    names = []
+    rows = []
     for sums in paths:
-        for place in sums.of(LossSum).places:
-            counts = [words.whole(packets) if packets else "" for packets in (place.datagrams, place.other_packets)]
-            names.append([sums.path, place.where, place.what, *counts, str(place.trials)])
-        names.extend([sums.path, "not known", reason, "", "", ""] for reason in sums.of(LossSum).not_told)
-    columns = [*left("path", "where", "why"), *right("datagrams", "unnamed packets", "trials")]
-    return table_of("Where packets were lost", columns, names)
+        rows += [_LossRow(path=sums.path, place=place) for place in sums.of(LossSum).places]
+        rows += [_LossRow(path=sums.path, not_told=reason) for reason in sums.of(LossSum).not_told]
+    return table_of("Where packets were lost", _COLUMNS, rows)
 
 
 LossSum.section = EvidenceSection(

@@ -11,7 +11,7 @@ from ...model.json_object import JsonObject
 from ...model.procedure import TEST_LEVEL
 from ...model.trial import TrialRecord
 from .. import words
-from ..tables import Table, left, right, table_of
+from ..tables import ColumnOf, Table, number_column, table_of, words_column
 from .evidence_sum import EvidenceSection, EvidenceSum, PathSums
 
 
@@ -37,6 +37,11 @@ class ProgramTotal:
     processes: int = 0
     listening: dict[str, None] = field(default_factory=dict)
     emulator: str | None = None
+
+    @property
+    def node_text(self) -> str:
+        """The node, and what emulated it."""
+        return self.node if self.emulator is None else f"{self.node}, of its emulator ({self.emulator})"
 
     @property
     def median_cpu_ns(self) -> float:
@@ -84,29 +89,23 @@ class ProgramSum(EvidenceSum):
         return {"programs": [asdict(program) for program in self.programs]}
 
 
+_COLUMNS: tuple[ColumnOf[tuple[PathSums, ProgramTotal]], ...] = (
+    words_column("path", lambda item: item[0].path),
+    words_column("node", lambda item: item[1].node_text),
+    words_column("in", lambda item: item[1].traffic),
+    number_column("trials", lambda item: str(len(item[1].cpu_ns))),
+    number_column("CPU time", lambda item: words.quantity(item[1].median_cpu_ns, "ns")),
+    number_column("cores", lambda item: words.MISSING if item[1].most_cores is None else f"{item[1].most_cores:.2f}"),
+    number_column("memory", lambda item: words.quantity(item[1].peak_memory_bytes, "B")),
+    number_column("processes", lambda item: str(item[1].processes)),
+    words_column("listens at", lambda item: ", ".join(item[1].listening)),
+)
+
+
 def programs_under_test_table(paths: Sequence[PathSums]) -> Table | None:
     """A row for each program under test and workload; None where there is none."""
-    names = [
-        [
-            sums.path,
-            program.node if program.emulator is None else f"{program.node}, of its emulator ({program.emulator})",
-            program.traffic,
-            str(len(program.cpu_ns)),
-            words.quantity(program.median_cpu_ns, "ns"),
-            words.MISSING if program.most_cores is None else f"{program.most_cores:.2f}",
-            words.quantity(program.peak_memory_bytes, "B"),
-            str(program.processes),
-            ", ".join(program.listening),
-        ]
-        for sums in paths
-        for program in sums.of(ProgramSum).programs
-    ]
-    columns = [
-        *left("path", "node", "in"),
-        *right("trials", "CPU time", "cores", "memory", "processes"),
-        *left("listens at"),
-    ]
-    return table_of("Resources of programs under test", columns, names)
+    items = [(sums, program) for sums in paths for program in sums.of(ProgramSum).programs]
+    return table_of("Resources of programs under test", _COLUMNS, items)
 
 
 ProgramSum.section = EvidenceSection(

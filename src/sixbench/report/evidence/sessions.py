@@ -9,7 +9,7 @@ from ...model.evidence.sessions import TrackedSessions
 from ...model.json_object import JsonObject
 from ...model.trial import TrialRecord
 from .. import words
-from ..tables import Table, left, right, table_of
+from ..tables import ColumnOf, Table, number_column, table_of, words_column
 from .evidence_sum import EvidenceSection, EvidenceSum, PathSums
 
 
@@ -31,6 +31,11 @@ class SessionTotal:
     after: int = 0
     most: int = 0
     failed: dict[str, int] | None = None
+
+    @property
+    def failed_text(self) -> str:
+        """Such as `insert_failed 2, drop 0`."""
+        return words.MISSING if self.failed is None else ", ".join(f"{name} {n}" for name, n in self.failed.items())
 
     def with_trial(self, sessions: TrackedSessions) -> SessionTotal:
         """The same sum with the sessions of one more trial."""
@@ -68,25 +73,21 @@ class SessionSum(EvidenceSum):
         return {"sessions": [asdict(node) for node in self.nodes]}
 
 
+_COLUMNS: tuple[ColumnOf[tuple[PathSums, SessionTotal]], ...] = (
+    words_column("path", lambda item: item[0].path),
+    words_column("node", lambda item: item[1].node),
+    number_column("trials", lambda item: str(item[1].trials)),
+    number_column("before", lambda item: words.whole(item[1].before)),
+    number_column("at the end", lambda item: words.whole(item[1].after)),
+    number_column("at most", lambda item: words.whole(item[1].most)),
+    words_column("refused or given up", lambda item: item[1].failed_text),
+)
+
+
 def sessions_table(paths: Sequence[PathSums]) -> Table | None:
     """A row for each node that tracks connections; None where there is none."""
-    names = [
-        [
-            sums.path,
-            node.node,
-            str(node.trials),
-            words.whole(node.before),
-            words.whole(node.after),
-            words.whole(node.most),
-            words.MISSING
-            if node.failed is None
-            else ", ".join(f"{name} {count}" for name, count in node.failed.items()),
-        ]
-        for sums in paths
-        for node in sums.of(SessionSum).nodes
-    ]
-    columns = [*left("path", "node"), *right("trials", "before", "at the end", "at most"), *left("refused or given up")]
-    return table_of("Sessions of nodes that keep state", columns, names)
+    items = [(sums, node) for sums in paths for node in sums.of(SessionSum).nodes]
+    return table_of("Sessions of nodes that keep state", _COLUMNS, items)
 
 
 SessionSum.section = EvidenceSection(

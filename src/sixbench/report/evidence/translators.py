@@ -10,7 +10,7 @@ from ...model.evidence.translators import TranslatorCounters
 from ...model.json_object import JsonObject
 from ...model.trial import TrialRecord
 from .. import words
-from ..tables import Table, left, right, table_of
+from ..tables import ColumnOf, Table, number_column, table_of, words_column
 from .counts import NOTHING, added, reasons, risen, risen_by_reason, with_reasons
 from .evidence_sum import EvidenceSection, EvidenceSum, PathSums
 
@@ -86,30 +86,21 @@ class TranslatorSum(EvidenceSum):
 
 def translators_table(paths: Sequence[PathSums]) -> Table | None:
     """A row for each translator, over the trials of its path; None where none was counted."""
-    names = [
-        [
-            sums.path,
-            ", ".join(sums.engines),
-            f"{translator.node} {translator.device}",
-            str(translator.trials),
-            words.whole(translator.to_ipv6.packets),
-            words.whole(translator.to_ipv4.packets),
-            words.share(translator.slow_packets, translator.translated_packets),
-            reasons(translator.slow),
-            reasons(translator.answered),
-            reasons(translator.drops),
-            left_waiting(translator),
-        ]
-        for sums in paths
-        for translator in sums.of(TranslatorSum).translators
+    columns: list[ColumnOf[tuple[PathSums, TranslatorTotal]]] = [
+        words_column("path", lambda item: item[0].path),
+        words_column("engine", lambda item: ", ".join(item[0].engines)),
+        words_column("translator", lambda item: f"{item[1].node} {item[1].device}"),
+        number_column("trials", lambda item: str(item[1].trials)),
+        number_column("to IPv6", lambda item: words.whole(item[1].to_ipv6.packets)),
+        number_column("to IPv4", lambda item: words.whole(item[1].to_ipv4.packets)),
+        number_column("slow share", lambda item: words.share(item[1].slow_packets, item[1].translated_packets)),
+        words_column("by the slow path, by clause", lambda item: reasons(item[1].slow)),
+        words_column("answered by clause", lambda item: reasons(item[1].answered)),
+        words_column("dropped by clause", lambda item: reasons(item[1].drops)),
+        number_column("fragments left waiting", lambda item: left_waiting(item[1])),
     ]
-    columns = [
-        *left("path", "engine", "translator"),
-        *right("trials", "to IPv6", "to IPv4", "slow share"),
-        *left("by the slow path, by clause", "answered by clause", "dropped by clause"),
-        *right("fragments left waiting"),
-    ]
-    return table_of("Packets at the translators", columns, names)
+    items = [(sums, translator) for sums in paths for translator in sums.of(TranslatorSum).translators]
+    return table_of("Packets at the translators", columns, items)
 
 
 def left_waiting(translator: TranslatorTotal) -> str:

@@ -11,7 +11,7 @@ from ...model.evidence.tunnels import TunnelCounters
 from ...model.json_object import JsonObject
 from ...model.trial import TrialRecord
 from .. import words
-from ..tables import Table, left, right, table_of
+from ..tables import ColumnOf, Table, number_column, table_of, words_column
 from .counts import NOTHING, added, reasons, risen, risen_by_reason, total, with_reasons
 from .evidence_sum import EvidenceSection, EvidenceSum, PathSums
 
@@ -93,30 +93,22 @@ def _with(end: TunnelEnd, counted: TunnelCounters) -> TunnelEnd:
 
 def tunnels_table(paths: Sequence[PathSums]) -> Table | None:
     """A row for each end of a tunnel, over the trials of its path; None where no tunnel was counted."""
-    names = [
-        [
-            sums.path,
-            ", ".join(sums.engines),
-            f"{end.node} {end.device}",
-            str(end.trials),
-            words.whole(end.encapsulated.packets),
-            _slow(end.slow_encapsulated),
-            words.whole(end.decapsulated.packets),
-            _slow(end.slow_decapsulated),
-            slow_share([end]),
-            _dropped(end),
-            reasons(end.drops),
-            reasons(end.slow),
-        ]
-        for sums in paths
-        for end in sums.of(TunnelSum).ends
+    columns: list[ColumnOf[tuple[PathSums, TunnelEnd]]] = [
+        words_column("path", lambda item: item[0].path),
+        words_column("engine", lambda item: ", ".join(item[0].engines)),
+        words_column("end", lambda item: f"{item[1].node} {item[1].device}"),
+        number_column("trials", lambda item: str(item[1].trials)),
+        number_column("encapsulated", lambda item: words.whole(item[1].encapsulated.packets)),
+        number_column("by slow path", lambda item: _slow(item[1].slow_encapsulated)),
+        number_column("decapsulated", lambda item: words.whole(item[1].decapsulated.packets)),
+        number_column("by slow path", lambda item: _slow(item[1].slow_decapsulated)),
+        number_column("slow share", lambda item: slow_share([item[1]])),
+        number_column("dropped", lambda item: _dropped(item[1])),
+        words_column("dropped by reason", lambda item: reasons(item[1].drops)),
+        words_column("to the slow path by reason", lambda item: reasons(item[1].slow)),
     ]
-    columns = [
-        *left("path", "engine", "end"),
-        *right("trials", "encapsulated", "by slow path", "decapsulated", "by slow path", "slow share", "dropped"),
-        *left("dropped by reason", "to the slow path by reason"),
-    ]
-    return table_of("Packets at the ends of the tunnels", columns, names)
+    items = [(sums, end) for sums in paths for end in sums.of(TunnelSum).ends]
+    return table_of("Packets at the ends of the tunnels", columns, items)
 
 
 def slow_share(ends: Sequence[TunnelEnd]) -> str:
