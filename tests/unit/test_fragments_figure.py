@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.text import Text
 from synthetic import standard
 
 from sixbench.model.evidence import evidence_from_json
@@ -114,3 +115,13 @@ def test_a_report_that_is_drawn_again_counts_no_trial_twice(read: Read) -> None:
     captions = [fragments.drawings(Context.of(read(TEXT)), run)[0].caption for _ in range(2)]
     assert captions[0] == captions[1]
     assert "agree in all of 4 trials" in captions[0]
+
+
+def test_titles_of_panels_are_within_a_narrow_figure(read: Read) -> None:
+    [drawing] = drawn(read, c0001=[link("h1-r1", [1498]), link("r1-h2", [1498], counted=20)], c0003=CUT)
+    with style.house_style():
+        figure = drawing.draw(style.NARROW_IN).figure
+        figure.draw_without_rendering()
+    titles = figure.findobj(lambda artist: isinstance(artist, Text) and "datagram" in artist.get_text())
+    assert len([title for title in titles if title.get_text().startswith("link MTU")]) == 2  # type: ignore[attr-defined]
+    assert all(title.get_window_extent().x1 <= figure.bbox.width for title in titles)
