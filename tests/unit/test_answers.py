@@ -15,7 +15,7 @@ from sixbench.agent.requests import REQUESTS
 from sixbench.agent.results import check_result
 from sixbench.model.errors import AgentError
 from sixbench.model.workload import Side
-from sixbench.model.workloads import WORKLOADS
+from sixbench.model.workloads import WORKLOADS, bring_up
 from sixbench.run.cpu import core_shares, find_span, machine_cores, spun_ns
 from sixbench.run.measure_trials import assess
 from sixbench.store.packet_log import packet_log_files
@@ -97,7 +97,7 @@ def test_what_agents_answer_has_its_form(one: dict[str, Any]) -> None:
 def test_every_workload_has_a_form_and_is_tried() -> None:
     served = {kind.served_by for kind in WORKLOADS.values() if kind.parts is None}
     # The result of a bring-up is made of those of many clients, and of what its CLAT answered.
-    alone = {kind.served_by for kind in WORKLOADS.values() if kind.brings_up}
+    alone = {bring_up.KIND.served_by}
     assert served == {workload for workload, _, _ in PAIRS} | alone
     assert alone == {one["workload"] for one in ANSWERS if one["op"] == "run" and one["workload"] in alone}
 

@@ -55,10 +55,10 @@ def test_what_became_of_connections_is_counted() -> None:
 
 def test_the_traffic_of_tcp_has_handshakes_and_that_of_udp_has_answers() -> None:
     assert KIND.traffic({}, CLIENT, {}) == Traffic(
-        forward_payload_bytes=17 * 890, reverse_payload_bytes=2 * 890, messages=4 * 900 + 2 * 890
+        forward_payload_bytes=17 * 890, reverse_payload_bytes=2 * 890, messages=4 * 900 + 2 * 890, fills_tables=True
     )
     assert KIND.traffic({"transport": "udp"}, CLIENT, {}) == Traffic(
-        forward_payload_bytes=17 * 1790, reverse_payload_bytes=2 * 1790, messages=2 * 1790
+        forward_payload_bytes=17 * 1790, reverse_payload_bytes=2 * 1790, messages=2 * 1790, fills_tables=True
     )
 
 

@@ -9,15 +9,17 @@ import pytest
 
 from sixbench.model.errors import ExperimentError
 from sixbench.model.experiment import Experiment
+from sixbench.model.leg import Legs
 from sixbench.model.networks import address_in, networks_behind
 from sixbench.model.parameter import Scalar
 from sixbench.model.reason import ReasonKind
 from sixbench.model.routing import all_routes
+from sixbench.model.topology import Family
 from sixbench.model.workload import Result
 from sixbench.model.workloads import WORKLOADS
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.run.frame_networks import told_networks
+from sixbench.run.workloads import performer_of
 
 from sixbench.mechanisms import MECHANISMS, install  # isort: skip
 
@@ -148,14 +150,12 @@ def test_frames_to_many_networks_have_routes_there() -> None:
             own = [route for route in found[node] if str(route.prefix).startswith("198.19.")]
             behind = [str(route.prefix) for route in own if route.prefix in networks_behind(network.topology, host, 4)]
             assert (len(behind), behind[0]) == (255, first)
-        [told] = {
-            tuple(told_networks(WORKLOADS["frames"], {"networks": 256}, network).values())
-            for network in [install(path, experiment.topologies[0], experiment.between)]
-        }
-        assert told == (
+        prepared = performer_of(WORKLOADS["frames"]).prepare(path, network, {"networks": 256})
+        assert (prepared.params["client_networks"], prepared.params["server_networks"]) == (
             ("198.19.0.0/25", "198.19.128.0/25") if path.name == "n" else ("2001:2:0:fe00::/64", "2001:2:0:ff00::/64")
         )
-        assert told_networks(WORKLOADS["frames"], {"networks": 1}, network) == {}
+        assert prepared.network == network
+        assert performer_of(WORKLOADS["frames"]).prepare(path, network, {"networks": 1}).params == {"networks": 1}
 
 
 @pytest.mark.parametrize(
@@ -172,13 +172,14 @@ def test_networks_with_prefixes_of_other_lengths_have_routes_beside_the_usual_on
     given = f"{{frame: 84B, packet-rate: 1kpps, networks: 256, network-prefix: [64, {bits}]}}"
     experiment = read("{n: native6}", given)
     [topology] = experiment.topologies
-    network = install(experiment.paths[0], topology, experiment.between)
+    [path] = experiment.paths
+    network = install(path, topology, experiment.between)
     routed = [route.prefix for route in all_routes(network.topology)["r1"]]
     own = [prefix for prefix in routed if prefix in networks_behind(topology, "h2", 6, bits)]
     assert (len(own), str(own[0])) == (255, first)
     assert len([prefix for prefix in routed if prefix in networks_behind(topology, "h2", 6)]) == 255
     params: dict[str, Scalar] = {"networks": 256, "network_bits": bits}
-    assert told_networks(WORKLOADS["frames"], params, network)["server_networks"] == first
+    assert performer_of(WORKLOADS["frames"]).prepare(path, network, params).params["server_networks"] == first
     assert "network_bits" not in WORKLOADS["frames"].agent_params(params)
     assert str(address_in(IPv6Network(first))) == address
 
@@ -235,7 +236,9 @@ def test_the_agents_get_both_families_for_native_frames_alone() -> None:
     kind = WORKLOADS["frames"]
     assert kind.families(PARAMS) == frozenset()
     assert kind.families(PARAMS | {"native_ratio": 0.1}) == {4, 6}
-    assert kind.own_first
+    both: dict[Family, Legs] = {6: (), 4: ()}
+    [path] = read("{n: native6}", "{frame: 84B, packet-rate: 1kpps}").paths
+    assert list(performer_of(kind).ordered(both, path, {})) == [6, 4]
 
 
 def test_addresses_behind_the_hosts_are_what_evidence_allows() -> None:

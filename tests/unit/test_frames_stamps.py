@@ -17,7 +17,7 @@ from sixbench.model.workloads.frames_stamps import Stamped, stamps_of
 from sixbench.rfc.lengths import FULL
 from sixbench.rfc.test import Place, Value
 from sixbench.rfc.tests import TESTS
-from sixbench.run.frame_stamps import told_stamps
+from sixbench.run.workloads import performer_of
 
 from sixbench.mechanisms import MECHANISMS, install  # isort: skip
 
@@ -124,9 +124,10 @@ def test_agents_are_told_to_stamp_frames_at_equipment_alone() -> None:
     other = "dut: forwarding\nworkloads: [ping]\n"
     for given, said in ((text, {"hardware_stamps": True}), (other, {})):
         experiment = read_experiment(parse_yaml(given, "x.yaml"), MECHANISMS)
-        network = install(experiment.paths[0], experiment.topologies[0], experiment.between)
-        assert told_stamps(WORKLOADS["frames"], network) == said
-        assert told_stamps(WORKLOADS["ping"], network) == {}
+        path = experiment.paths[0]
+        network = install(path, experiment.topologies[0], experiment.between)
+        assert performer_of(WORKLOADS["frames"]).prepare(path, network, {}).params == said
+        assert performer_of(WORKLOADS["ping"]).prepare(path, network, {}).params == {}
 
 
 def latencies(*records: TrialRecord) -> dict[str, Value]:

@@ -15,9 +15,12 @@ from reasons import texts
 from sixbench.agent import Agent
 from sixbench.agent.answers import ServeAnswer
 from sixbench.model.leg import Leg, Legs
+from sixbench.model.parameter import Scalar
+from sixbench.model.path import Path
 from sixbench.model.topology import Family
 from sixbench.model.workloads.happy_eyeballs import KIND
 from sixbench.run.parts import Hosts, parts_of, run_parts
+from sixbench.run.workloads import performer_of
 
 MS = 10**6
 
@@ -45,8 +48,11 @@ def test_both_agents_are_told_both_addresses_and_the_client_in_the_order_of_rfc_
     client, server = (create_autospec(Agent, instance=True) for _ in range(2))
     client.wait.return_value, server.answer.return_value = {}, ServeAnswer(port=7)
     both: dict[Family, Legs] = {4: legs(IPV4), 6: legs(ipv6)}
-    hosts = Hosts(client=client, server=server, own=4, legs=both, prefers_ipv4=prefers_ipv4)
-    [part] = parts_of(KIND, {"prefer": "ipv4", "gap_ns": 1})
+    params: dict[str, Scalar] = {"prefer": "ipv4" if prefers_ipv4 else "default", "gap_ns": 1}
+    path = Path(name="d", mechanism="dual-stack", family=4, options={"prefer": "default"})
+    ordered = performer_of(KIND).ordered(both, path, params)
+    hosts = Hosts(client=client, server=server, own=4, legs=ordered)
+    [part] = parts_of(KIND, params)
     assert part.params == {"gap_ns": 1}
     run_parts([part], hosts, "key", "00" * 16, lambda running: None)
     order = (IPV4, ipv6) if first == "ipv4" else (ipv6, IPV4)

@@ -17,7 +17,7 @@ from sixbench.model.evidence import Evidence
 from sixbench.model.evidence.losses import Losses, LostPlace
 from sixbench.model.topology import Topology
 from sixbench.plan.experiment_file import read_topology_only
-from sixbench.plan.frame_networks import with_networks
+from sixbench.plan.workloads.frames import with_networks
 from sixbench.plan.yaml_source import parse_yaml
 from sixbench.report.evidence.losses import LossSum, LostAt
 from sixbench.run.proof.drops import Drops, read_counters

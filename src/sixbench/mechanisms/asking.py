@@ -7,17 +7,9 @@ from ipaddress import IPv6Network
 
 from ..model.network import Network
 from ..model.path import Path
-from ..model.workload import Workload
-from ..model.workloads import WORKLOADS
-from ..model.workloads.dns64 import SELF_TEST
 from .common import legs_of
 from .parting import DEFAULT_PREFIX, prefix_option
 from .resolving import DNS64
-
-
-def asks_resolver(workload: Workload) -> bool:
-    """True if the packets of a trial are questions to the path's resolver."""
-    return WORKLOADS[workload.kind].asks_resolver and not SELF_TEST.of(workload.params)
 
 
 def unasked(path: Path) -> str | None:

@@ -54,8 +54,6 @@ PROTOCOLS = {
 }
 """Headers, and mechanisms whose name an RFC writes in another form than experiments do."""
 
-_PROPER_NAMES = {"Ethernet frames", "Happy Eyeballs"}
-
 
 def workload_title(kind: str) -> str:
     """A workload's name for headings."""
@@ -65,7 +63,8 @@ def workload_title(kind: str) -> str:
 def workload_in_sentence(kind: str) -> str:
     """A workload's name in the middle of a sentence: `latency under load`, `TCP bulk transfer`."""
     title = workload_title(kind)
-    return title if title in _PROPER_NAMES or not title[1:2].islower() else title[:1].lower() + title[1:]
+    is_proper_name = kind in WORKLOADS and WORKLOADS[kind].is_proper_name
+    return title if is_proper_name or not title[1:2].islower() else title[:1].lower() + title[1:]
 
 
 def protocol(kind: str) -> str:

@@ -35,6 +35,10 @@ MAX_INTERVALS = 200_000
 Result = Mapping[str, Any]
 """An agent's result, as docs/protocol.md describes it."""
 Side = Literal["client", "server"]
+FlowEnd = Literal["sender", "receiver"]
+COMPARED_BLOCKS = 6
+"""Blocks by which `measure` compares two families. The number is even, so that each family begins half of the blocks
+(`plan.schedule`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +84,8 @@ class Traffic:
             workload's sake.
         destinations: addresses that packets may have as their destinations instead of a host's own: those in networks
             behind it.
+        fills_tables: whether there may be more connections than a node on the way can keep state of, so that its
+            refusals are what the trial is there to see.
     """
 
     forward_payload_bytes: int = 0
@@ -91,6 +97,7 @@ class Traffic:
     chooses_hop_limits: bool = False
     foreign_packets: int = 0
     destinations: frozenset[Address] = frozenset()
+    fills_tables: bool = False
 
     def of(self, family: Family) -> Traffic:
         """The traffic of this family's flows."""
@@ -136,7 +143,6 @@ class Part:
         step: parts of one step run at the same time, and steps one after the other.
         family: of its addresses; None: the path's own.
         families: of a part that has the addresses of several, all of them.
-        own_first: whether the path's own are the first of these, rather than those that the client prefers.
     """
 
     name: str
@@ -145,7 +151,6 @@ class Part:
     step: int = 0
     family: Family | None = None
     families: frozenset[Family] = frozenset()
-    own_first: bool = False
 
 
 def default_placement(params: Params) -> Placement:
@@ -161,11 +166,15 @@ def apart(_: Params) -> Placement:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadKind:
-    """A kind of workload.
+    """A kind of workload, as far as it needs no agents and no networks.
+
+    Besides, `run.workloads` has how it is performed where that is not by flows between client and server alone, and
+    `plan.workloads` its checks of paths.
 
     Attributes:
         name: in experiments and in the protocol.
         title: in headings and sentences, such as `TCP bulk transfer`.
+        is_proper_name: whether its title is written so in the middle of a sentence, too.
         transport: what its packets carry.
         primary: the metric that precision stops by and that figures show first.
         headline: the metrics that the terminal shows.
@@ -185,25 +194,22 @@ class WorkloadKind:
             given.
         families: those that the two hosts need besides the path's own, by the parameters. The agent's workload gets the
             addresses of all of them.
-        own_first: whether the path's own addresses are the first of these, rather than those that the client prefers.
         flow: what it is to theory and to the counters of fragments; None: nothing that they know.
         gap_ns: the time from one of the things that `count` counts to the next, where the parameters say it.
-        is_search: whether a trial looks for an answer that a second one would only find again.
-        fills_tables: whether it may open more connections than a node on the way can keep state of, to see what
-            happens then.
+        compared_blocks: the blocks by which `measure` compares two families unless it is given a number; 1: a trial
+            looks for an answer that a second one would only find again, so nothing is compared.
+        progress: the ends of its flows that tell how they fare while they run (docs/protocol.md).
         needs_icmp: whether ICMP has to pass from one host to the other: echoes, or errors about packets that are too
             long.
         needs_network: what the workload needs that only a network of sixbench has; None where `measure` does it, too.
         instead: the options of `measure` that come nearest to a workload that it cannot do, and what they measure.
-        brings_up: whether a trial is many times the bring-up of the path's CLAT, which must learn its prefix.
-        asks_resolver: whether a trial's packets are questions to the path's resolver and those that it asks the server,
-            rather than packets from client to server; with its parameter `self_test` the server is asked.
         quick_count: the largest `count` of a trial that `--quick` shortens; None: it leaves the count alone.
         has_series: whether the agent tells what it measured in each interval of the parameter `interval`.
     """
 
     name: str
     title: str
+    is_proper_name: bool = False
     transport: Transport
     doc: str
     parameters: tuple[Parameter, ...]
@@ -217,20 +223,17 @@ class WorkloadKind:
     placement: Callable[[Params], Placement] = default_placement
     when_together: Mapping[str, Scalar] = field(default_factory=dict)
     families: Callable[[Params], frozenset[Family]] = lambda _: frozenset()
-    own_first: bool = False
     results: Callable[[Side, Params], tuple[Expected, ...]] = nothing_of_its_own
     agent_name: str | None = None
     agent_params: Callable[[Params], dict[str, Scalar]] = dict
     is_drawn: Callable[[Params], bool] = lambda _: False
     flow: Flow | None = None
     gap_ns: Callable[[Params], float | None] = lambda _: None
-    is_search: bool = False
-    fills_tables: bool = False
+    compared_blocks: int = COMPARED_BLOCKS
+    progress: frozenset[FlowEnd] = frozenset()
     needs_icmp: bool = False
     needs_network: str | None = None
     instead: str | None = None
-    brings_up: bool = False
-    asks_resolver: bool = False
     quick_count: int | None = None
     has_series: bool = True
 

@@ -7,23 +7,19 @@ from dataclasses import replace
 from typing import Any, Literal, TypedDict
 
 from ..mechanisms import MECHANISMS, Mechanism, MechanismError
-from ..mechanisms.asking import asks_resolver, unasked
-from ..mechanisms.discovering import needs_discovery
 from ..model.errors import ExperimentError
-from ..model.experiment import Combination, Experiment
+from ..model.experiment import Experiment
 from ..model.identifiers import NAME, NAME_RULE
 from ..model.path import Path
 from ..model.placement import PLACEMENTS, Placement
 from ..model.quoting import listed, shown
 from ..model.topology import Topology
-from ..model.workloads import WORKLOADS
 from .blocks_file import read_blocks, read_repeats, read_statistics
 from .combinations import expand
 from .dut_file import write_dut
 from .events_file import read_events
 from .factors import Factors
-from .frame_networks import with_frame_networks
-from .frames_check import check_frames
+from .fitting import check_workloads, with_needed
 from .guests_check import check_guests
 from .hosts_file import check_machines, read_hosts
 from .kernels_file import on_kernels, read_kernels
@@ -119,11 +115,13 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
         paths.append(aa_path(next(path for path in paths if path.name == baseline), {path.name for path in paths}))
     topologies, combinations = expand(reader, factors, network, workloads, paths, events, 6 in carried)
     combinations = on_kernels(combinations, kernels)
-    topologies = with_frame_networks(reader, topologies, combinations, between)
+    topologies = with_needed(reader, topologies, combinations, between)
     check_machines(reader, topologies, kernels)
     traces = read_traces(reader, factors, workloads)
     _check_paths(reader, topologies, paths, between, mechanisms)
-    _check_workloads(reader, combinations, topologies, paths, between, mechanisms)
+    if not reader.problems:
+        check_workloads(reader, combinations, topologies, paths, between, mechanisms)
+        check_guests(reader, combinations, topologies, paths, between, mechanisms)
     trials = sum(combination.goes_over(path.name) for combination in combinations for path in paths) * blocks.maximum
     if trials > MAX_TRIALS:
         reader.problem(("blocks",), f"{trials} trials are more than {MAX_TRIALS}; run fewer blocks or levels")
@@ -284,59 +282,6 @@ def _check_paths(
             except MechanismError as error:
                 reader.problem(_place_of(reader, path, error.option), str(error))
                 break
-
-
-def _check_workloads(
-    reader: Reader,
-    combinations: tuple[Combination, ...],
-    topologies: tuple[Topology, ...],
-    paths: list[Path],
-    between: tuple[str, str],
-    mechanisms: Mapping[str, Mechanism],
-) -> None:
-    """Notes paths that do not bring the families that a workload needs, and those that cannot carry it."""
-    if reader.problems:
-        return
-    over = {
-        (combination.workload.kind, path.name)
-        for combination in combinations
-        for path in paths
-        if combination.goes_over(path.name)
-    }
-    asking = {
-        (combination.workload.kind, path.name)
-        for combination in combinations
-        if asks_resolver(combination.workload)
-        for path in paths
-        if combination.goes_over(path.name)
-    }
-    for path in paths:
-        for kind in sorted(kind for kind, name in over if name == path.name):
-            unfit = mechanisms[path.mechanism].unfit(WORKLOADS[kind])
-            if unfit is None and WORKLOADS[kind].brings_up:
-                unfit = needs_discovery(path)
-            if unfit is None and (kind, path.name) in asking:
-                unfit = unasked(path)
-            if unfit is not None and path.aa_of is None:
-                reader.problem(("paths", path.name), f"{kind} cannot go over {path.mechanism}: {unfit}")
-    wanted = {
-        (c.workload.kind, family)
-        for c in combinations
-        for family in WORKLOADS[c.workload.kind].families(c.workload.params)
-    }
-    for kind, family in sorted(wanted):
-        for path in paths:
-            if (kind, path.name) not in over:
-                continue
-            network = mechanisms[path.mechanism].install(path, topologies[0], between)
-            if not network.topology.route(*between, family):
-                reader.problem(
-                    ("paths", path.aa_of or path.name),
-                    f"{kind} needs IPv4 and IPv6 from {between[0]} to {between[1]}, and this path has no "
-                    f"IPv{family}; dual-stack has both",
-                )
-    check_frames(reader, combinations, topologies, paths, between, mechanisms)
-    check_guests(reader, combinations, topologies, paths, between, mechanisms)
 
 
 def _place_of(reader: Reader, path: Path, option: str | None) -> KeyPath:

@@ -13,10 +13,6 @@ from ..model.workload import Workload
 from ..model.workloads import WORKLOADS
 from .experiment_file import DEFAULT_SEED
 
-DEFAULT_BLOCKS = 6
-"""Number of blocks of a comparison of two families. The number is even, so that each family begins half of the blocks
-(`plan.schedule`)."""
-
 PATH_NAMES: dict[Family, str] = {4: "ipv4", 6: "ipv6"}
 
 MEASUREMENT = "measure"
@@ -32,11 +28,12 @@ def as_experiment(
     """The experiment. It has one combination and a path for each family. IPv4 is the baseline if there are both.
 
     Args:
-        blocks: how often each family is measured; None: as often as it needs, `DEFAULT_BLOCKS` for a comparison.
+        blocks: how often each family is measured; None: as often as it needs, and as its workload has it for a
+            comparison.
         text: the text that takes the place of the experiment's file.
     """
     comparing = len(families) > 1
-    number = blocks or (DEFAULT_BLOCKS if comparing and not WORKLOADS[workload.kind].is_search else 1)
+    number = blocks or (WORKLOADS[workload.kind].compared_blocks if comparing else 1)
     names = [f"IPv{family}" for family in families]
     paths = tuple(Path(name=PATH_NAMES[f], mechanism=f"native{f}", family=f) for f in families)
     return Experiment(

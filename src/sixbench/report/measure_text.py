@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..model.aligned import aligned, left_first
@@ -11,17 +11,18 @@ from ..model.finding import Analysis
 from ..model.metric import COLUMNS, METRICS
 from ..model.reason import sentences
 from ..model.trial import TrialRecord
-from ..model.workloads import WORKLOADS, pmtu
+from ..model.workloads import WORKLOADS
 from ..model.workloads.common import rate
 from . import words
-from .path_mtu_table import path_mtu_table
+from .path_mtu_table import PATH_MTU
+from .result_text import ResultText
 
 Series = Mapping[str, Mapping[str, Sequence[float | None]]]
 """The interval series of a trial: by source, then by quantity; `t_ns` is among them."""
 
 NOT_PROVED = "Not proved: the sockets use this family, but no packets were captured, so their route is not known."
 
-TABLES: Mapping[str, Callable[[Sequence[TrialRecord]], str]] = {pmtu.KIND.name: path_mtu_table}
+TEXTS: Mapping[str, ResultText] = {text.workload: text for text in (PATH_MTU,)}
 """Text in place of the metrics of workloads whose results a list of metrics does not show."""
 
 ONE_WAY = "one_way_delay_p50"
@@ -66,10 +67,9 @@ def arriving(path: str, direction: str, from_ns: int, to_ns: int, rate_bps: floa
 
 def summary(record: TrialRecord) -> str:
     """Results of a trial, metric by metric, and its remarks."""
-    kind = WORKLOADS[record.workload]
-    if kind.name in TABLES and record.status != "failed":
-        text = TABLES[kind.name]([record])
-        in_table = pmtu.verdict_notes(record.client, record.server)
+    kind, own = WORKLOADS[record.workload], TEXTS.get(record.workload)
+    if own is not None and record.status != "failed":
+        text, in_table = own.table([record]), own.notes_in_table(record)
         record = replace(record, notes=[note for note in record.notes if note not in in_table])
     else:
         order = [*kind.headline, *(name for name in kind.metrics if name not in kind.headline)]
@@ -84,7 +84,7 @@ def one_line(record: TrialRecord, number: int, total: int) -> str:
     """A trial of several, on one line."""
     if record.status != "ok":
         what = f"{record.status}: {sentences(record.reasons)}"
-    elif WORKLOADS[record.workload].is_search:
+    elif record.workload in TEXTS:
         what = "; ".join(record.notes)
     else:
         metrics = [METRICS[name] for name in WORKLOADS[record.workload].headline]
@@ -110,8 +110,9 @@ def conclusion(
     """Text under the trials: each family's path MTU or estimates, and the comparison."""
     parts = []
     kind = WORKLOADS[experiment.combinations[0].workload.kind]
-    if kind.name in TABLES and len(trials) > 1:
-        parts.append(TABLES[kind.name]([trial for trial in trials if trial.block == 1 and trial.status != "failed"]))
+    own = TEXTS.get(kind.name)
+    if own is not None and len(trials) > 1:
+        parts.append(own.table([trial for trial in trials if trial.block == 1 and trial.status != "failed"]))
     elif len(trials) > 1 and len(experiment.paths) == 1:
         parts.append(_estimates(analysis))
     compared = [finding for finding in analysis.findings if finding.n > 1]
@@ -119,7 +120,7 @@ def conclusion(
         from . import terminal
 
         parts.append(terminal.comparison(analysis, experiment.statistics, trials, width=width, colour=colour))
-    elif len(experiment.paths) > 1 and not kind.is_search:
+    elif len(experiment.paths) > 1 and kind.compared_blocks > 1:
         parts.append("Not compared: a comparison needs two blocks in which both families have a valid trial.\n")
     if ONE_WAY in kind.metrics and any(trial.status == "ok" for trial in trials):
         parts.append("One-way delay is left out, because the two machines have different clocks.\n")

@@ -9,8 +9,10 @@ from ..model.aligned import aligned, left_first
 from ..model.form import ABSENT
 from ..model.results import Hop, PathMtu
 from ..model.trial import TrialRecord
-from ..model.workloads.pmtu import direction_verdict, verdict
+from ..model.workloads import pmtu
+from ..model.workloads.pmtu import direction_verdict, verdict, verdict_notes
 from . import words
+from .result_text import ResultText
 
 
 def path_mtu_table(records: Sequence[TrialRecord]) -> str:
@@ -91,4 +93,10 @@ _ROWS: Sequence[tuple[str, Callable[[PathMtu], str]]] = (
     ("probes", lambda way: _count(way.probes)),
     ("bytes of probes", lambda way: _count(way.probe_bytes)),
     ("lost probes", lambda way: _count(way.lost_probes)),
+)
+
+PATH_MTU = ResultText(
+    workload=pmtu.KIND.name,
+    table=path_mtu_table,
+    notes_in_table=lambda record: verdict_notes(record.client, record.server),
 )

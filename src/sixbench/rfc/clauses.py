@@ -15,7 +15,7 @@ from ..model.network import Network
 from ..model.networks import pools, within
 from ..model.procedure import Procedure
 from ..model.topology import ETHERNET_MIN_MTU_V6
-from ..plan.frame_networks import other_bits
+from ..plan.workloads.frames import other_bits
 from ..store import Run
 from .lengths import Lengths
 from .places import Places

@@ -21,7 +21,7 @@ from ..model.topology import MAX_MTU, Topology
 from ..model.workload import Workload
 from ..model.workloads import WORKLOADS, frames, frames_parameters
 from ..plan.experiment_file import read_topology_only
-from ..plan.frame_networks import other_bits, with_networks
+from ..plan.workloads.frames import host_in_the_way, other_bits, with_networks
 from ..plan.yaml_source import parse_yaml
 from .lengths import Lengths, lengths
 from .places import SIZE_LEVEL
@@ -167,11 +167,7 @@ def _sizes(networks: Pairs, profile: str, wanted: Sequence[int]) -> tuple[list[i
 
 def _check_carries_frames(path: Path, network: Network) -> None:
     """Raises `UsageError` where frames cannot go over the path."""
-    unfit = MECHANISMS[path.mechanism].unfit(frames.KIND)
-    hosts = network.between
-    in_host = [device.node for device in network.devices if device.node in hosts]
-    if unfit is None and in_host:
-        unfit = f"it has a device in the host {in_host[0]}, and frames begin at the host's interface, behind it"
+    unfit = MECHANISMS[path.mechanism].unfit(frames.KIND) or host_in_the_way(network)
     if unfit is not None:
         raise UsageError(f"{path.name} cannot be tested: frames cannot go over {path.mechanism}: {unfit}")
 

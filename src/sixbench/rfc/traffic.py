@@ -13,7 +13,7 @@ from ..model.parameter import Scalar
 from ..model.path import Path
 from ..model.topology import Family, OtherBits
 from ..model.workloads import frames_parameters
-from ..plan.frames_check import natively, unfit_frames
+from ..plan.workloads.frames import natively, unfit_frames
 from .state import keeps_state
 
 PLAIN = "plain"

@@ -13,8 +13,7 @@ from ..model.path import Path
 from ..model.procedure import TEST_LEVEL, TRAFFIC_LEVEL
 from ..model.quoting import listed, shown
 from ..model.workloads import frames_parameters
-from ..plan.frame_networks import links_in_the_way, other_bits
-from ..plan.frames_check import too_large
+from ..plan.workloads.frames import links_in_the_way, other_bits, too_large
 from .places import SIZE_LEVEL
 from .test import RfcTest
 from .traffic import PLAIN, TRAFFICS, RfcTraffic, traffics_of, unfit

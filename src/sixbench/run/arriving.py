@@ -13,6 +13,7 @@ from ..model.errors import AgentError
 from ..model.form import ABSENT
 from ..model.observer import Arrived, Observer, SenderSample
 from ..model.parameter import Params
+from ..model.workloads import WORKLOADS
 from .session import ANSWER_TIMEOUT_S
 
 FIRST_LOOK_S = 0.1
@@ -20,13 +21,6 @@ FIRST_LOOK_S = 0.1
 
 SHORTEST_NS = 100 * 10**6
 """Shorter intervals are only in the results, because the questions use the same network."""
-
-
-TELLING = ("tcp-stream", "udp-stream")
-"""The agent's workloads whose receivers tell of their progress (docs/protocol.md)."""
-
-SAMPLED = ("tcp-stream",)
-"""Those whose senders do."""
 
 
 class Asked(Protocol):
@@ -50,12 +44,13 @@ class Ends:
 
 def ends_of(workload: str, params: Params, *, client: Asked, server: Asked) -> dict[str, Ends]:
     """The ends of a flow, by direction. Empty where those of its workload tell nothing."""
-    if workload not in TELLING:
+    telling = WORKLOADS[workload].progress
+    if "receiver" not in telling:
         return {}
     both = {"forward": (client, server), "reverse": (server, client)}
     direction = params.get("direction", "forward")
     return {
-        name: Ends(receiver=receiver, sender=sender if workload in SAMPLED else None)
+        name: Ends(receiver=receiver, sender=sender if "sender" in telling else None)
         for name, (sender, receiver) in both.items()
         if direction in (name, "both")
     }

@@ -10,7 +10,6 @@ from itertools import groupby
 
 from ..agent import Agent
 from ..agent.requests import Run, Serve
-from ..mechanisms import by_preference
 from ..model.leg import Legs
 from ..model.observer import Observer
 from ..model.parameter import Scalar
@@ -26,7 +25,7 @@ class Hosts:
 
     Attributes:
         own: the family of the path.
-        prefers_ipv4: whether the client's address selection puts IPv4 first (RFC 6724 section 10.3).
+        legs: in the order in which flows that use several families get their addresses.
         first_silence_ns: how long a server of datagrams waits where none has arrived; None: the agent's default.
     """
 
@@ -35,18 +34,12 @@ class Hosts:
     own: Family
     legs: Mapping[Family, Legs]
     first_silence_ns: int | None = None
-    prefers_ipv4: bool = False
 
     def of(self, part: Part) -> list[Legs]:
-        """The legs of a part. Those of several families are in the order of RFC 6724 section 6, unless the path's own
-        are the first."""
+        """The legs of a part."""
         if not part.families:
             return [self.legs[part.family or self.own]]
-        if part.own_first:
-            return [self.legs[family] for family in sorted(part.families, key=lambda family: family != self.own)]
-        results = [self.legs[family] for family in sorted(part.families)]
-        order = by_preference([(legs[0].source, legs[0].destination) for legs in results], self.prefers_ipv4)
-        return sorted(results, key=lambda legs: order.index((legs[0].source, legs[0].destination)))
+        return [legs for family, legs in self.legs.items() if family in part.families]
 
 
 ALONE = ""
@@ -59,9 +52,8 @@ def parts_of(kind: WorkloadKind, params: Mapping[str, Scalar]) -> tuple[Part, ..
     """The flows of a trial. There is one where the workload is one of the agent's."""
     if kind.parts is not None:
         return kind.parts(params)
-    own = kind.agent_params(params)
-    families = kind.families(params)
-    return (Part(name=ALONE, workload=kind.served_by, params=own, families=families, own_first=kind.own_first),)
+    asked = kind.agent_params(params)
+    return (Part(name=ALONE, workload=kind.served_by, params=asked, families=kind.families(params)),)
 
 
 def trial_expected_ns(kind: WorkloadKind, params: Mapping[str, Scalar]) -> int | None:

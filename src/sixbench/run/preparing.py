@@ -7,19 +7,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ..mechanisms import legs_of
-from ..mechanisms.asking import asked_prefix, asks_resolver, with_questions
 from ..model.network import Network
 from ..model.parameter import Scalar
-from ..model.workload import Workload, WorkloadKind
-from ..model.workloads.dns64 import PREFIX
+from ..model.workload import WorkloadKind
 from .events import forget_path_mtu
-from .frame_networks import told_networks
-from .frame_stamps import told_stamps
 from .laboratory import Laboratory
 from .processors import placement_of
 from .proof.packets import viewpoints
 from .record import Trial
 from .setting import Setting
+from .workloads import performer_of
 
 
 def prepare(trial: Trial, laboratory: Laboratory, network: Network, *, keeps_packets: bool) -> Setting:
@@ -33,12 +30,9 @@ def prepare(trial: Trial, laboratory: Laboratory, network: Network, *, keeps_pac
     path, kind = trial.path, trial.kind
     placement = placement_of(experiment, combination.workload)
     params = kind.placed(_with_seed(kind, combination.workload.params, experiment.seed + planned.block), placement)
-    if kind.asks_resolver:
-        params = {PREFIX.column: str(asked_prefix(path)), **params}
-    if asks_resolver(Workload(kind=kind.name, params=params)):
-        network = with_questions(path, network)
-    params |= told_networks(kind, params, network)
-    params |= told_stamps(kind, network)
+    performer = performer_of(kind)
+    prepared = performer.prepare(path, network, params)
+    network, params = prepared.network, prepared.params
     others = {
         family: legs_of(network.topology, experiment.between, family)
         for family in kind.families(params)
@@ -59,8 +53,7 @@ def prepare(trial: Trial, laboratory: Laboratory, network: Network, *, keeps_pac
         events=combination.events,
         placement=placement,
         traces=experiment.traces,
-        others=others,
-        prefers_ipv4=params.get("prefer", path.options.get("prefer")) == "ipv4",
+        legs=performer.ordered({network.family: network.legs, **others}, path, params),
     )
 
 

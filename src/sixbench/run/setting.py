@@ -38,8 +38,8 @@ class Setting:
         placement: where its nodes are to run.
         placed: the processors that its nodes run on.
         is_alone: whether nothing else of the run is on these.
-        others: the legs of the family that is not the path's own, where the workload needs it too.
-        prefers_ipv4: whether the client's address selection puts IPv4 first.
+        legs: those of the path, and of other families that the workload needs too, in the order in which flows that
+            use several get their addresses.
     """
 
     laboratory: Laboratory
@@ -53,13 +53,12 @@ class Setting:
     is_bpf: bool
     keeps_packets: bool
     seed: str
+    legs: Mapping[Family, Legs]
     events: tuple[LinkChange, ...] = ()
     traces: Mapping[str, Trace] = field(default_factory=dict)
     placement: Placement = "free"
     placed: Placed = field(default_factory=Placed)
     is_alone: bool = False
-    others: Mapping[Family, Legs] = field(default_factory=dict)
-    prefers_ipv4: bool = False
 
     @property
     def watched(self) -> dict[str, Agent]:
@@ -71,14 +70,12 @@ class Setting:
     def hosts(self) -> Hosts:
         """Both ends, with their addresses in the families that the trial needs."""
         client, server = (self.laboratory.agents[name] for name in self.between)
-        family = self.network.family
         return Hosts(
             client=client,
             server=server,
-            own=family,
-            legs={**self.others, family: self.network.legs},
+            own=self.network.family,
+            legs=self.legs,
             first_silence_ns=first_silence_ns(self.network),
-            prefers_ipv4=self.prefers_ipv4,
         )
 
     @property

@@ -29,9 +29,10 @@ from .preparing import make_ready, prepare
 from .proof.case import Case, Testimony
 from .record import Trial, blank_record, without_series
 from .setting import Setting
-from .traffic import Performance, perform
+from .traffic import perform
 from .witnesses import Witnesses
 from .witnesses.processors import ProcessorTimes
+from .workloads.performer import Performance
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,8 +119,7 @@ def run_trial(
         client=without_series(performance.client),
         server=without_series(performance.server),
     )
-    files = witnesses.files | ({} if failure is not None else _packet_logs(setting, performance))
-    return Outcome(record=record, series=verdict.measured.series, files=files)
+    return Outcome(record=record, series=verdict.measured.series, files=witnesses.files)
 
 
 def _failure(error: AgentError | LabError, laboratory: Laboratory) -> Reason:
@@ -202,15 +202,6 @@ def _compared(
         histograms=measured.histograms,
         evidence=verdict.evidence,
     )
-
-
-def _packet_logs(setting: Setting, performance: Performance) -> dict[str, bytes]:
-    """The files of the datagrams' times that a workload was asked to log."""
-    if not setting.params.get("packet_log"):
-        return {}
-    from ..store.packet_log import packet_log_files
-
-    return packet_log_files(performance.client, performance.server)
 
 
 def failed_outcome(trial: Trial, reason: Reason) -> Outcome:

@@ -16,7 +16,6 @@ from ..model.trial import TrialRecord
 from ..model.workloads import WORKLOADS, pmtu
 from ..plan.measure_options import MeasureOptions, workload_of_options
 from ..report.path_mtu_table import directions, facts
-from ..run.arriving import TELLING
 from ..store import Run
 
 PORT = 5210
@@ -92,7 +91,8 @@ def read_measurement(data: Any) -> MeasurementOfPage:
         MeasureOptions(**{k: v for k, v in options.items() if k != "blocks"}), families or (6,)
     )
     words = [host, *([] if port == PORT else ["-p", str(port)]), *_split(data.get("options", ""))]
-    has_values = WORKLOADS[workload.kind].served_by in TELLING and "interval" not in options
+    flow = WORKLOADS[WORKLOADS[workload.kind].served_by]
+    has_values = "receiver" in flow.progress and "interval" not in options
     families_words = " and ".join(f"IPv{family}" for family in families)
     return MeasurementOfPage(
         words=words + (list(INTERVAL) if has_values else []),

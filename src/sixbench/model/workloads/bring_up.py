@@ -135,7 +135,6 @@ KIND = WorkloadKind(
     traffic=_traffic,
     results=_results,
     agent_params=all_but(REPETITIONS),
-    brings_up=True,
     needs_network="a CLAT that learns its prefix",
     has_series=False,
     quick_count=5,

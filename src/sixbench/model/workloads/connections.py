@@ -131,6 +131,7 @@ def _traffic(params: Params, client: Result, server: Result) -> Traffic:
         forward_payload_bytes=REQUEST_BYTES * exchanges,
         reverse_payload_bytes=ANSWER_BYTES * exchanges,
         messages=opening + 2 * exchanges,
+        fills_tables=True,
     )
 
 
@@ -195,6 +196,5 @@ KIND = WorkloadKind(
     traffic=_traffic,
     results=_results,
     gap_ns=gap_by(RATE),
-    fills_tables=True,
     quick_count=QUICK_COUNT,
 )

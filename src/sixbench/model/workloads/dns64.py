@@ -164,6 +164,4 @@ KIND = WorkloadKind(
     traffic=_traffic,
     results=_results,
     gap_ns=gap_by(RATE),
-    asks_resolver=True,
-    has_series=False,
 )

@@ -147,6 +147,7 @@ def _results(side: Side, params: Params) -> tuple[Expected, ...]:
 KIND = WorkloadKind(
     name="frames",
     title="Ethernet frames",
+    is_proper_name=True,
     needs_network="interfaces of its own",
     transport="udp",
     doc="Raw Ethernet frames with UDP inside on an absolute schedule, past the hosts' IP layers, with a ledger "
@@ -202,6 +203,5 @@ KIND = WorkloadKind(
     results=_results,
     agent_params=all_but(TOLERANCE, NETWORK_PREFIX),
     families=lambda params: BOTH_FAMILIES if has_native(params) else frozenset(),
-    own_first=True,
     gap_ns=lambda params: 1e9 / rate_pps(params, "forward") if PACKET_RATE.column in params else None,
 )

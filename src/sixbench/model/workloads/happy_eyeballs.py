@@ -137,6 +137,7 @@ def _expected() -> dict[Side, Expected]:
 KIND = WorkloadKind(
     name="happy-eyeballs",
     title="Happy Eyeballs",
+    is_proper_name=True,
     transport="tcp",
     doc="Connections to a server with addresses of both families, by the algorithm of RFC 8305: which family wins, and "
     "what that costs against the faster one alone.",

@@ -214,5 +214,5 @@ KIND = WorkloadKind(
     summarise=_summarise,
     traffic=_traffic,
     results=lambda side, params: (_expected()[side],),
-    is_search=True,
+    compared_blocks=1,
 )

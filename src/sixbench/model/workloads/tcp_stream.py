@@ -272,4 +272,5 @@ KIND = WorkloadKind(
     traffic=_traffic,
     results=_results,
     flow="stream",
+    progress=frozenset({"receiver", "sender"}),
 )

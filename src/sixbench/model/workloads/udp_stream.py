@@ -258,6 +258,7 @@ KIND = WorkloadKind(
     traffic=_traffic,
     results=_results,
     flow="datagrams",
+    progress=frozenset({"receiver"}),
     gap_ns=mean_gap_ns,
     is_drawn=is_drawn,
 )

@@ -25,6 +25,7 @@ from .events import EventWitness
 from .fragments import FragmentWitness
 from .losses import LossWitness
 from .machine import MachineWitness
+from .packet_logs import PacketLogWitness
 from .processors import ProcessorWitness
 from .programs import ProgramWitness
 from .relays import RelayWitness
@@ -55,6 +56,7 @@ WITNESSES: tuple[type[Witness], ...] = (
     ProcessorWitness,
     MachineWitness,
     StrayWitness,
+    PacketLogWitness,
 )
 """All kinds of evidence, in the order in which they ask before the traffic, and judge after it.
 

@@ -125,7 +125,7 @@ def _packets(setting: Setting) -> int:
     """Number of captured packets of each link."""
     if setting.keeps_packets:
         return KEPT_PACKETS
-    return SHARED_CAPTURE_PACKETS if setting.others else CAPTURE_PACKETS
+    return SHARED_CAPTURE_PACKETS if len(setting.legs) > 1 else CAPTURE_PACKETS
 
 
 def _all_addresses(setting: Setting) -> list[str]:
@@ -139,6 +139,6 @@ def _all_addresses(setting: Setting) -> list[str]:
         for address in (link.end_of(node).ipv4, link.end_of(node).ipv6)
         if address is not None
     }
-    for legs in (setting.network.legs, *setting.others.values()):
+    for legs in setting.legs.values():
         results |= {str(address): None for leg in legs for address in (leg.source, leg.destination)}
     return [*results, *([EVERYBODY] if _has_dhcp(setting) else [])]

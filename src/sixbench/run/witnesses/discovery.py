@@ -29,7 +29,8 @@ class DiscoveryWitness(Witness):
         return nothing
 
     def judge(self, case: Case) -> Testimony:
-        captures = case.seen(Captures).answers if case.kind.brings_up else None
+        # A translator that was taken away in the trial was made anew once its node had learned the prefix.
+        captures = case.seen(Captures).answers if case.forgotten else None
         dhcp, unproved = dhcp_evidence(case.network, case.views, captures)
         discovered = discovered_prefixes(self._discovered) or None
         return Testimony(evidence=Evidence(discovered=discovered, dhcp=dhcp), reasons=unproved)

@@ -27,7 +27,7 @@ class RelayWitness(CountingWitness[RelayAnswer]):
         return carrying(self.setting, self.setting.network.relays)
 
     def judge(self, case: Case) -> Testimony:
-        is_meant = case.kind.fills_tables
+        is_meant = case.traffic.fills_tables
         judged = relay_evidence(case.network, self.before, self.after, case.carried, is_meant=is_meant)
         return Testimony(
             evidence=Evidence(relays=judged.relays or None, sessions=judged.sessions or None),

@@ -37,7 +37,7 @@ class SessionWitness(CountingWitness[TrackingAnswer]):
 
         def answered() -> None:
             counted()
-            if self.setting.kind.fills_tables:
+            if TEARDOWN_RATE in self.setting.kind.metrics:
                 self._torn_down = wait_all(ask_all(self.nodes, ConnectionTracking(forget=True)))
 
         return answered
@@ -45,7 +45,7 @@ class SessionWitness(CountingWitness[TrackingAnswer]):
     def judge(self, case: Case) -> Testimony:
         sessions = session_evidence(self.before, self.after)
         tracking = case.network.tracking
-        notes, refused = judge_sessions(tracking, sessions, self.before, is_meant=case.kind.fills_tables)
+        notes, refused = judge_sessions(tracking, sessions, self.before, is_meant=case.traffic.fills_tables)
         values = {
             SESSION_MEMORY: session_memory_bytes(sessions),
             TEARDOWN_RATE: teardown_rate_per_s(sessions, self._torn_down),

@@ -27,7 +27,7 @@ def _arrived_segments(case: Case) -> dict[str, ArrivedSegments] | None:
     network, topology, looks = case.network, case.network.topology, case.seen(CounterLooks)
     impaired = [direction.impairments for link in topology.links for state in link.states for direction in state]
     others = (
-        case.kind.fills_tables,
+        case.traffic.fills_tables,
         network.relays,
         network.hosting,
         network.guests,

@@ -1,4 +1,4 @@
-"""The trials of `bring-up`: a CLAT forgets its prefix and learns it again, while the client asks whether IPv4 works."""
+"""The bring-up of a CLAT: it forgets its prefix and learns it again, while the client asks whether IPv4 works."""
 
 from __future__ import annotations
 
@@ -6,20 +6,24 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..agent.requests import Run, TranslatorRemove
-from ..lab.render import device_lines_of
-from ..mechanisms import find_engine
-from ..mechanisms.discovering import wrong_prefix
-from ..model.device import Discovery, Translator
-from ..model.errors import LabError
-from ..model.json_object import JsonObject
-from ..model.network import Network
-from ..model.observation import DiscoveredPrefix, TranslatorState
-from ..model.parameter import Scalar
-from ..model.workload import Result
-from ..model.workloads import bring_up
-from .laboratory import Laboratory
-from .session import ANSWER_TIMEOUT_S, cancel
+from ...agent.requests import Run, TranslatorRemove
+from ...lab.render import device_lines_of
+from ...mechanisms import find_engine
+from ...mechanisms.discovering import wrong_prefix
+from ...model.device import Discovery, Translator
+from ...model.errors import LabError
+from ...model.json_object import JsonObject
+from ...model.network import Network
+from ...model.observation import DiscoveredPrefix, TranslatorState
+from ...model.observer import Observer
+from ...model.parameter import Scalar
+from ...model.workload import Result
+from ...model.workloads import bring_up
+from ..laboratory import Laboratory
+from ..parts import Started
+from ..session import ANSWER_TIMEOUT_S, cancel
+from ..setting import Setting
+from .performer import Performance, Performer
 
 HEAD_START_S = 0.02
 """Time for which the client has sent requests when the CLAT begins, so that none of its times begins too late."""
@@ -28,8 +32,23 @@ REST_S = 0.01
 until then: without a translator they would circle between the CLAT and its router."""
 
 
+class BringUpPerformer(Performer):
+    """Bring-ups of the path's CLAT, one after the other."""
+
+    workload = bring_up.KIND.name
+
+    def perform(
+        self, setting: Setting, params: dict[str, Scalar], begun: Started, observer: Observer | None
+    ) -> Performance:
+        begun([])
+        kind, count = setting.kind, int(bring_up.REPETITIONS.of(params))
+        ups = _BringUps(laboratory=setting.laboratory, network=setting.network, forgotten=[])
+        client, server = ups.run(kind.served_by, kind.agent_params(params), count, setting.key, setting.token)
+        return Performance(client=client, server=server, forgotten=tuple(ups.forgotten))
+
+
 @dataclass(frozen=True, kw_only=True)
-class BringUps:
+class _BringUps:
     """The repetitions of a trial.
 
     Attributes:
