@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from sixbench.model.experiment import Combination, Experiment
 from sixbench.model.finding import Analysis, ClaimResult, Direction, Estimate, Finding, PublishedComparison, Verdict
-from sixbench.model.metric import COLUMNS, Metric
+from sixbench.model.metric import COLUMNS
+from sixbench.model.quantity import Metric
 from sixbench.model.trial import TrialRecord
 from sixbench.model.workloads import WORKLOADS
 from sixbench.store import Run

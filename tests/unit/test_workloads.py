@@ -34,6 +34,14 @@ def test_every_metric_of_a_workload_is_declared(kind: WorkloadKind) -> None:
     assert {*kind.metrics, *kind.headline, kind.primary} <= METRICS.keys()
     assert kind.primary in kind.metrics
     assert len({parameter.name for parameter in kind.parameters}) == len(kind.parameters)
+    assert {f"{name}_p50" for name in kind.distributions} <= {*kind.metrics}
+
+
+def test_a_metric_is_declared_once_and_in_the_file_of_the_workload_that_alone_has_it() -> None:
+    own = [(kind.name, metric.name) for kind in WORKLOADS.values() for metric in kind.own_metrics]
+    having = {name: [kind.name for kind in WORKLOADS.values() if name in kind.metrics] for _, name in own}
+    assert {name: [workload] for workload, name in own} == having
+    assert len(own) == len(having)
 
 
 def test_a_stream_forward() -> None:

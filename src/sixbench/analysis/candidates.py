@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 from ..model.experiment import Combination, Experiment, Statistics
 from ..model.finding import Direction, Finding, Verdict
-from ..model.metric import METRICS, Metric
+from ..model.metric import METRICS
 from ..model.path import Path
+from ..model.quantity import Metric
 from ..model.workloads import WORKLOADS
 from ..stats import Comparison, Looks, Pairs, compare_all, holm
 from .estimates import PathTrials, measured_metrics

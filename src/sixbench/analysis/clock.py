@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ..model.errors import StoreError
 from ..model.finding import Analysis, Estimate, Finding
-from ..model.metric import METRICS, Metric
+from ..model.metric import METRICS
+from ..model.quantity import Metric
 from ..model.units import TIMED_UNITS, VIRTUAL
 
 if TYPE_CHECKING:

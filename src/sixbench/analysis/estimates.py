@@ -11,7 +11,8 @@ import numpy as np
 
 from ..model.experiment import Experiment, Statistics
 from ..model.finding import Estimate
-from ..model.metric import COLUMNS, METRICS, Metric
+from ..model.metric import COLUMNS, METRICS
+from ..model.quantity import Metric
 from ..model.trial import TrialRecord
 from ..stats import own_values, trimmed_mean
 

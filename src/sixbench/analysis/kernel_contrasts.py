@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..model.experiment import Combination, Statistics
 from ..model.finding import KernelContrast
 from ..model.kernels import COLUMN
-from ..model.metric import Metric
+from ..model.quantity import Metric
 from ..model.workloads import WORKLOADS
 from ..stats import Comparison, Pairs
 from .blocks_needed import Unanswered, more_precise

@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING
 
 from ..model.errors import UsageError
 from ..model.experiment import Experiment
-from ..model.metric import METRICS, Metric
+from ..model.metric import METRICS
 from ..model.parameter import Scalar
+from ..model.quantity import Metric
 from ..model.run_comparison import Cell, Change, Lacking, RunComparison, Sample
 from ..model.workloads import WORKLOADS
 from ..stats import Unpaired, compare_unpaired, half_width, holm

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from itertools import chain
 
 from ..model.experiment import Combination, Experiment
-from ..model.metric import METRICS, Metric
+from ..model.metric import METRICS
 from ..model.observer import StopRule
+from ..model.quantity import Metric
 from ..model.trial import TrialRecord
 from ..model.workloads import WORKLOADS
 from ..stats import Estimator, Pairs, coefficient_of_variation, compare, half_width

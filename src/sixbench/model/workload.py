@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from .identifiers import NAME, require
 from .parameter import Parameter, Params, Scalar, Wrong
 from .placement import Placement
+from .quantity import Metric
 from .reason import Excuse, Reason, ReasonKind
 from .topology import Family
 
@@ -179,6 +180,7 @@ class WorkloadKind:
         primary: the metric that precision stops by and that figures show first.
         headline: the metrics that the terminal shows.
         metrics: all it can report (CPU metrics apart, which every workload has).
+        own_metrics: the declarations of those among them that no other workload has; `model.metric` has the others.
         check: what is wrong with a set of parameters; None if nothing. Takes the parameters and the families that
             will use them.
         summarise: the agents' results to metrics.
@@ -196,6 +198,7 @@ class WorkloadKind:
             addresses of all of them.
         flow: what it is to theory and to the counters of fragments; None: nothing that they know.
         gap_ns: the time from one of the things that `count` counts to the next, where the parameters say it.
+        distributions: the histograms that reports draw, by the prefix of their metrics.
         compared_blocks: the blocks by which `measure` compares two families unless it is given a number; 1: a trial
             looks for an answer that a second one would only find again, so nothing is compared.
         progress: the ends of its flows that tell how they fare while they run (docs/protocol.md).
@@ -216,6 +219,7 @@ class WorkloadKind:
     primary: str
     headline: tuple[str, ...]
     metrics: tuple[str, ...]
+    own_metrics: tuple[Metric, ...] = ()
     check: Callable[[Params, frozenset[Family]], Wrong | None] = lambda params, families: None
     summarise: Callable[[Params, Result, Result], Measured]
     traffic: Callable[[Params, Result, Result], Traffic]
@@ -229,6 +233,7 @@ class WorkloadKind:
     is_drawn: Callable[[Params], bool] = lambda _: False
     flow: Flow | None = None
     gap_ns: Callable[[Params], float | None] = lambda _: None
+    distributions: tuple[str, ...] = ()
     compared_blocks: int = COMPARED_BLOCKS
     progress: frozenset[FlowEnd] = frozenset()
     needs_icmp: bool = False

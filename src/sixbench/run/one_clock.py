@@ -3,9 +3,10 @@ another."""
 
 from __future__ import annotations
 
+from ..model.metric import METRICS
 from ..model.workload import Measured
 
-OF_ONE_CLOCK = ("one_way_delay", "pdv", "playout_loss", "mouth_to_ear", "r_factor", "mos_cqe")
+_OF_ONE_CLOCK = [metric for metric in METRICS.values() if metric.needs_one_clock]
 """Between two clocks that are not synchronised, they tell more about the clocks than about the path. So does PDV, the
 delay above the least one of the trial: a clock that is 200 ppm fast adds 200 us to it in each second. Of consecutive
 packets (IPDV, jitter) the difference of the clocks is the same but for their drift in one gap."""
@@ -13,11 +14,16 @@ packets (IPDV, jitter) the difference of the clocks is the same but for their dr
 _NOTE = "one-way delays and PDV are not known: client and server are on two machines, whose clocks are not one"
 
 
+def needs_one_clock(name: str) -> bool:
+    """True if a metric, by its column, or a histogram, by the prefix of its metrics, needs one clock."""
+    return any(name == metric.column or metric.name.startswith(f"{name}_") for metric in _OF_ONE_CLOCK)
+
+
 def leave_out_what_needs_one_clock(measured: Measured, why: str | None = None) -> list[str]:
     """Takes these out of what was measured. Returns the note that says so and why, where there were any."""
     found = False
     for values in (measured.metrics, measured.histograms):
-        for name in [name for name in values if name.startswith(OF_ONE_CLOCK)]:
+        for name in [name for name in values if needs_one_clock(name)]:
             del values[name]
             found = True
     return [_NOTE if why is None else f"{_NOTE}: {why}"] if found else []

@@ -14,7 +14,7 @@ from ..model.units import scale
 from ..model.workload import Measured, Result, WorkloadKind
 from ..model.workloads.two_ways import flows_of
 from .clock_sources.link import flow_of
-from .one_clock import OF_ONE_CLOCK, leave_out_what_needs_one_clock
+from .one_clock import leave_out_what_needs_one_clock, needs_one_clock
 
 if TYPE_CHECKING:
     from ..stats.two_clocks import Delays, Line
@@ -92,7 +92,7 @@ def summarise_with(
     measured, *extremes = by(0), by(-1), by(1)
     for column, value in list(measured.metrics.items()):
         changes = [abs(extreme.metrics[column] - value) for extreme in extremes if column in extreme.metrics]
-        if not column.startswith(OF_ONE_CLOCK) or not changes:
+        if not needs_one_clock(column) or not changes:
             continue
         uncertain = max(changes)
         if column.endswith("_ns"):
@@ -116,7 +116,7 @@ def leave_out_what_is_too_short(measured: Measured) -> Measured:
     ]
     if words:
         measured.notes.append(f"not known, because two clocks cannot measure so short a delay: {', '.join(words)}")
-    for name in [name for name in measured.histograms if name.startswith(OF_ONE_CLOCK)]:
+    for name in [name for name in measured.histograms if needs_one_clock(name)]:
         if not any(column.startswith(name) for column in measured.metrics):
             del measured.histograms[name]
     return measured

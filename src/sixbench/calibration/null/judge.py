@@ -18,7 +18,8 @@ from dataclasses import dataclass, replace
 from ...analysis.candidates import verdict
 from ...analysis.findings import findings
 from ...model.finding import Finding, Verdict
-from ...model.metric import METRICS, Metric
+from ...model.metric import METRICS
+from ...model.quantity import Metric
 from ...model.repeats import repeated
 from ...model.trial import TrialRecord
 from ...stats import Pairs, clopper_pearson, compare_all

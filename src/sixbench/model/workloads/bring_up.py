@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ..parameter import Params
+from ..quantity import times
 from ..reason import ReasonKind
 from ..workload import Expected, Measured, Result, Side, Traffic, WorkloadKind, nothing_of_its_own
 from .common import COUNT, INTERVAL, SECOND_NS, TIMEOUT, all_but, histogram_of
@@ -130,6 +131,12 @@ KIND = WorkloadKind(
         *("time_to_prefix_mean", "time_to_prefix_p50", "time_to_prefix_max"),
         "time_to_configured_p50",
         *("time_to_ipv4_mean", "time_to_ipv4_p50", "time_to_ipv4_max"),
+    ),
+    own_metrics=(
+        *times("time_to_v6only", "Time until a CLAT knows that it can do without IPv4", "RFC 8925", "p50"),
+        *times("time_to_prefix", "Time until a CLAT has its prefix", "RFC 8781, RFC 7050", "mean", "p50", "max"),
+        *times("time_to_configured", "Time until a CLAT translates", "RFC 6877", "p50"),
+        *times("time_to_ipv4", "Time until IPv4 works", "RFC 6877", "mean", "p50", "max"),
     ),
     summarise=_summarise,
     traffic=_traffic,

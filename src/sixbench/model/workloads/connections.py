@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ..metric import SESSION_MEMORY, TEARDOWN_RATE
 from ..parameter import Parameter, Params, Wrong
 from ..reason import ReasonKind
 from ..topology import Family
@@ -22,6 +21,8 @@ MAX_COUNT = 10**6
 REQUEST_BYTES, ANSWER_BYTES = 17, 2
 """The message that a connection has to answer at the end, and the answer (docs/protocol.md)."""
 QUICK_COUNT = 1000
+SESSION_MEMORY, TEARDOWN_RATE = "session_memory", "teardown_rate"
+"""The metrics that follow from the evidence of nodes that track connections."""
 CLIENT_PORTS = 64_000
 """The ports of an address, from 1024 on, less some that others may have."""
 
@@ -191,6 +192,7 @@ KIND = WorkloadKind(
         *("connections_established", "connections_alive", "connections_refused", "connections_timed_out"),
         *("establishment_rate", "connect_mean", "connect_p50", "connect_p99", SESSION_MEMORY, TEARDOWN_RATE),
     ),
+    distributions=("connect",),
     check=_check,
     summarise=_summarise,
     traffic=_traffic,

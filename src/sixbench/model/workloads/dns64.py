@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ..parameter import Parameter, Params, Wrong
+from ..quantity import metric, share, times
 from ..reason import ReasonKind
 from ..topology import Family
 from ..workload import Expected, Measured, Result, Side, Traffic, WorkloadKind
@@ -158,6 +159,16 @@ KIND = WorkloadKind(
     metrics=(
         *("answers_rate", "questions_answered", "questions_wrong", "questions_failed", "questions_unanswered"),
         *("response_mean", "response_p50", "response_p99"),
+    ),
+    own_metrics=(
+        metric("answers_rate", "per_s", "higher", "Right answers per second", "RFC 8219 section 9.2"),
+        metric(
+            "questions_answered", "ratio", "higher", "Questions with a right answer in time", "RFC 8219 section 9.2"
+        ),
+        share("questions_wrong", "Questions with another answer", "RFC 6147"),
+        share("questions_failed", "Questions that the resolver failed", "RFC 1035 section 4.1.1"),
+        share("questions_unanswered", "Questions without an answer in time", "RFC 8219 section 9.2"),
+        *times("response", "Time to an answer", "RFC 8219 section 9.2", "mean", "p50", "p99"),
     ),
     check=_check,
     summarise=_summarise,

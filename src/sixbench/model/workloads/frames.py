@@ -197,6 +197,7 @@ KIND = WorkloadKind(
         *(f"one_way_delay_reverse_{s}" for s in ("mean", "p50", "p999")),
         *("pdv_reverse_p999", "recovery", "inter_frame_error_p50", "inter_frame_error_p99"),
     ),
+    distributions=("one_way_delay",),
     check=_check,
     summarise=summarise,
     traffic=_traffic,

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from ..parameter import Parameter, Params
+from ..quantity import metric, share, times
 from ..reason import ReasonKind
 from ..topology import Family
 from ..workload import CONNECTION_PACKETS, Expected, Measured, Result, Side, Traffic, WorkloadKind
@@ -134,6 +135,35 @@ def _expected() -> dict[Side, Expected]:
     return {"client": Expected(form=Races), "server": Expected(form=RacesServer)}
 
 
+OWN_METRICS = (
+    *(
+        time
+        for family in FAMILIES
+        for time in times(
+            f"connect_ipv{family}", f"Connection time over IPv{family} alone", "RFC 3511 section 5.3", "mean"
+        )
+    ),
+    metric("ipv6_wins", "ratio", "neither", "Share of connections over IPv6", "RFC 8305"),
+    metric(
+        "time_lost",
+        "ns",
+        "lower",
+        "Time lost against the faster family alone",
+        "RFC 8305; the mean connection time less that of the faster family",
+        scale="difference",
+        may_be_negative=True,
+    ),
+    metric(
+        "attempts",
+        "per_connection",
+        "lower",
+        "Connection attempts for a connection",
+        "RFC 8305 section 5",
+        unit="attempts",
+    ),
+    share("failed", "Share of connections that failed", "RFC 8305"),
+)
+
 KIND = WorkloadKind(
     name="happy-eyeballs",
     title="Happy Eyeballs",
@@ -167,6 +197,8 @@ KIND = WorkloadKind(
         *("ipv6_wins", "connect_mean", "connect_p50", "connect_p99", "connect_ipv4_mean", "connect_ipv6_mean"),
         *("time_lost", "attempts", "failed"),
     ),
+    own_metrics=OWN_METRICS,
+    distributions=("connect",),
     summarise=_summarise,
     traffic=_traffic,
     results=lambda side, params: (_expected()[side],),

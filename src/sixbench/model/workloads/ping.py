@@ -102,6 +102,7 @@ KIND = WorkloadKind(
     primary="rtt_p50",
     headline=("rtt_p50", "rtt_p99", "loss_ratio"),
     metrics=(*(f"rtt_{s}" for s in STATISTICS), "rtt_jitter_mean", "rtt_jitter_p99", "loss_ratio", "refused_ratio"),
+    distributions=("rtt",),
     check=of_one_length(DURATION, COUNT),
     summarise=_summarise,
     traffic=_traffic,

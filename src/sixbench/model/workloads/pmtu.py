@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any, Literal
 
 from ..parameter import Parameter, Params
+from ..quantity import Metric, duration, metric
 from ..reason import ReasonKind
 from ..workload import Expected, Measured, Result, Side, Traffic, WorkloadKind
 from .common import CONGESTION, SECOND_NS
@@ -162,6 +163,40 @@ def _expected() -> dict[Side, Expected]:
     return {"client": Expected(form=PathMtuClient), "server": Expected(form=PathMtuServer)}
 
 
+def _path_mtu(name: str, label: str, reference: str) -> Metric:
+    return metric(f"pmtu_{name}", "bytes", "higher", label, reference, is_exact=True)
+
+
+def _hop(name: str, label: str) -> Metric:
+    return metric(name, "hop", "neither", label, "RFC 2923", is_exact=True)
+
+
+OWN_METRICS = (
+    _path_mtu("forward", "Path MTU, client to server", "RFC 8899"),
+    _path_mtu("reverse", "Path MTU, server to client", "RFC 8899"),
+    _path_mtu("kernel", "Path MTU that the client's kernel learned", "RFC 1191, RFC 8201"),
+    _path_mtu("kernel_reverse", "Path MTU that the server's kernel learned", "RFC 1191, RFC 8201"),
+    _path_mtu("probed", "Path MTU that probing found, client to server", "RFC 8899"),
+    _path_mtu("tcp", "Packets that TCP settled on, client to server", "RFC 4821 (TCP_INFO)"),
+    _path_mtu("tcp_reverse", "Packets that TCP settled on, server to client", "RFC 4821 (TCP_INFO)"),
+    duration("pmtu_converge", "Time to find the path MTU by probing", "RFC 8899"),
+    duration("pmtu_converge_kernel", "Time to learn the path MTU from ICMP", "RFC 1191, RFC 8201"),
+    duration("pmtu_converge_tcp", "Time until TCP sends what fits the path", "RFC 4821 (TCP_INFO)"),
+    metric("pmtu_probes", "count", "lower", "Probes of the path MTU", "RFC 8899", unit="packets"),
+    metric("pmtu_probe", "bytes", "lower", "Bytes sent to probe the path MTU", "RFC 8899"),
+    metric(
+        "pmtu_lost_probes",
+        "count",
+        "lower",
+        "Packets lost until the path MTU was found",
+        "RFC 8899",
+        unit="packets",
+        scale="difference",
+    ),
+    _hop("black_hole_hop", "Hop of a black hole, client to server"),
+    _hop("black_hole_hop_reverse", "Hop of a black hole, server to client"),
+)
+
 KIND = WorkloadKind(
     name="pmtu",
     title="Path MTU",
@@ -211,6 +246,7 @@ KIND = WorkloadKind(
         *("pmtu_probes", "pmtu_probe", "pmtu_lost_probes"),
         *("black_hole_hop", "black_hole_hop_reverse"),
     ),
+    own_metrics=OWN_METRICS,
     summarise=_summarise,
     traffic=_traffic,
     results=lambda side, params: (_expected()[side],),

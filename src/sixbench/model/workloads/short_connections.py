@@ -145,6 +145,7 @@ def kind_of(
         primary=headline[0],
         headline=headline,
         metrics=metrics,
+        distributions=("connect", "transaction") if "transaction_p50" in metrics else ("connect",),
         check=of_one_length(DURATION, COUNT),
         summarise=_summarise,
         traffic=lambda params, client, server: _traffic(payload_bytes, client),

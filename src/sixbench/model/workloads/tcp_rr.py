@@ -51,6 +51,7 @@ KIND = WorkloadKind(
     primary="rtt_p50",
     headline=HEADLINE,
     metrics=METRICS,
+    distributions=("rtt",),
     check=of_one_length(DURATION, COUNT),
     summarise=summarise,
     traffic=traffic,

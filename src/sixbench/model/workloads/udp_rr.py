@@ -51,6 +51,7 @@ KIND = WorkloadKind(
     primary="rtt_p50",
     headline=(*HEADLINE, "loss_ratio"),
     metrics=(*METRICS, "loss_ratio", "refused_ratio"),
+    distributions=("rtt",),
     check=_check,
     summarise=_summarise,
     traffic=traffic,

@@ -258,6 +258,7 @@ KIND = WorkloadKind(
     traffic=_traffic,
     results=_results,
     flow="datagrams",
+    distributions=("one_way_delay",),
     progress=frozenset({"receiver"}),
     gap_ns=mean_gap_ns,
     is_drawn=is_drawn,

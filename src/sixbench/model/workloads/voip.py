@@ -186,6 +186,7 @@ KIND = WorkloadKind(
     primary="mos_cqe",
     headline=("mos_cqe", "r_factor", "playout_loss_ratio", "mouth_to_ear", "one_way_delay_p50", "jitter_rfc3550"),
     metrics=("mos_cqe", "r_factor", "playout_loss_ratio", "mouth_to_ear", *udp_stream.KIND.metrics),
+    distributions=("one_way_delay",),
     check=_check,
     summarise=_summarise,
     traffic=udp_stream.KIND.traffic,

@@ -13,7 +13,9 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from ...analysis.clock import clock_of
 from ...model.experiment import Combination
 from ...model.json_object import JsonObject
+from ...model.metric import METRICS
 from ...model.trial import TrialRecord
+from ...model.workloads import WORKLOADS
 from ...store import Run
 from .. import rows, words
 from . import data, style
@@ -30,14 +32,6 @@ others."""
 
 _STEP = 1 / 300
 """The least rise from one point of a curve to the next. Less cannot be seen."""
-
-NAMES = {
-    "rtt": "Round-trip time",
-    "connect": "Connection time",
-    "transaction": "Transaction time",
-    "one_way_delay": "One-way delay",
-}
-"""Histograms that are drawn, by their name in trial records."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,9 +63,11 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
     clock = "" if clock_of(run).kind == "real" else " in virtual time"
     for workload, combinations in by_workload.items():
         drawn = [item for item in combinations if any((item.name, path) in by_place for path in context.styles)]
-        panels = _panels(context, combinations, drawn[: MOST_PANELS * MOST_PAGES], by_place)
+        names = WORKLOADS[workload].distributions
+        panels = _panels(context, combinations, drawn[: MOST_PANELS * MOST_PAGES], by_place, names)
         more = max(0, len(drawn) - MOST_PANELS * MOST_PAGES)
-        for name, label in NAMES.items():
+        for name in names:
+            label = METRICS[f"{name}_p50"].label.removesuffix(", median")
             results += _of_histogram(context, workload, name, f"{label}{clock}", panels[name], more)
     return results
 
@@ -106,10 +102,11 @@ def _panels(
     combinations: list[Combination],
     drawn: list[Combination],
     by_place: dict[tuple[str, str], list[TrialRecord]],
+    names: Sequence[str],
 ) -> dict[str, list[_Panel]]:
-    """For each histogram a panel a combination. `drawn`: those of the combinations that have room."""
+    """For each histogram of these names a panel a combination. `drawn`: those of the combinations that have room."""
     columns = rows.varying(data.AsItem(combination) for combination in combinations)
-    results: dict[str, list[_Panel]] = {name: [] for name in NAMES}
+    results: dict[str, list[_Panel]] = {name: [] for name in names}
     for combination in drawn:
         title = data.describe(columns, [combination.levels.get(column) for column in columns])
         histograms = {

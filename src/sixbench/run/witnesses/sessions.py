@@ -5,8 +5,9 @@ from __future__ import annotations
 from ...agent import Agent
 from ...agent.requests import ConnectionTracking
 from ...model.evidence import Evidence
-from ...model.metric import METRICS, SESSION_MEMORY, TEARDOWN_RATE
+from ...model.metric import METRICS
 from ...model.observation import TrackingAnswer
+from ...model.workloads.connections import SESSION_MEMORY, TEARDOWN_RATE
 from ..asking import ask_all, wait_all
 from ..proof.case import Case, Testimony
 from ..proof.sessions import judge_sessions, session_evidence, session_memory_bytes, teardown_rate_per_s
