@@ -15,7 +15,7 @@ class Section:
     """The section on one kind of thing.
 
     Attributes:
-        files: those of the package that are made, by their paths.
+        files: those of the package and of crates that are made, by their paths.
         changes: what is changed, by path: each a text that stands in the file once, and what stands there afterwards.
         experiments: files of the reader's own.
         commands: to run in the end.
@@ -37,7 +37,7 @@ def sections() -> dict[str, Section]:
 def _section(text: str) -> Section:
     section = Section()
     for language, name, block in re.findall(r"^```(\w+) ?([^\n]*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
-        if language == "python":
+        if language in ("python", "rust"):
             section.files[name] = block
         elif language == "diff":
             section.changes[name] = [_change(hunk) for hunk in block.split("@@\n")]

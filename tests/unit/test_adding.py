@@ -18,6 +18,8 @@ from sixbench.model.capture_file import read_capture
 
 RUN = ROOT / "tests/schemas/run-2/fragments"
 
+WORKLOADS_OF_AGENT = "crates/traffic/src/workloads"
+
 SECTIONS = sections()
 SHOWN = {
     "A mechanism": ["link add toy type sit local", "link set toy mtu 1480 up"],
@@ -36,6 +38,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the package in which every section was followed."""
     tree = tmp_path_factory.mktemp("adding")
     shutil.copytree(ROOT / "src", tree / "src")  # with what is compiled, so that only what changes is compiled again
+    shutil.copytree(ROOT / WORKLOADS_OF_AGENT, tree / WORKLOADS_OF_AGENT)
     shutil.copytree(RUN, tree / "runs/fragments")
     for section in SECTIONS.values():
         follow(section, tree)
@@ -58,18 +61,35 @@ def test_the_page_adds_one_of_each() -> None:
 
 
 def layers(names: Iterable[str]) -> list[str]:
-    """The layers of files of the package: `model` of `src/sixbench/model/metric.py`."""
-    return sorted(Path(name).parts[2] for name in names)
+    """The layers and crates of files: `model` of `src/sixbench/model/metric.py`, `traffic` of `crates/traffic/...`."""
+    return sorted(parts[1] if parts[0] == "crates" else parts[2] for parts in (Path(name).parts for name in names))
 
 
 @pytest.mark.parametrize(("heading", "section"), SECTIONS.items(), ids=SECTIONS)
 def test_at_most_one_file_of_a_layer_is_changed_besides_the_new_one(heading: str, section: Section) -> None:
     changed = [name for name in section.changes if (ROOT / name).exists()]
-    if heading == "A kind of evidence":
-        assert layers(changed) == layers(section.files) == ["model", "report", "run"]
+    several = {"A kind of evidence": ["model", "report", "run"], "A workload": ["model", "traffic"]}
+    if heading in several:
+        assert layers(changed) == layers(section.files) == several[heading]
     else:
         assert len(changed) == 1
         assert len(section.files) + len(section.changes) == 2
+
+
+def test_a_workload_is_a_file_and_an_entry_in_each_of_two_languages() -> None:
+    section = SECTIONS["A workload"]
+    assert [Path(name).suffix for name in section.files] == [".py", ".rs"]
+    assert [[added(change) for change in changes] for changes in section.changes.values()] == [
+        ["name_lookup,", "name_lookup.KIND,"],
+        ["mod name_lookup;", "&name_lookup::NameLookup,"],
+    ]
+
+
+def added(change: tuple[str, str]) -> str:
+    """The one line that comes to a file."""
+    before, after = (text.splitlines() for text in change)
+    [line] = [line.strip() for line in after if line not in before]
+    return line
 
 
 def test_a_new_thing_is_a_line_or_two_of_a_list(tree: Path) -> None:
@@ -112,16 +132,28 @@ def test_packets_go_through_the_mechanism(tree: Path) -> None:
 
 SUMMARISE = """
 import json, sys
+from sixbench.agent.results import check_result
+from sixbench.model.errors import AgentError
 from sixbench.model.metric import COLUMNS
 from sixbench.model.workloads import WORKLOADS
 client, server = ([one["answer"] for one in json.load(open(sys.argv[1])) if one.get("workload") == "udp-rr" and
                    one["op"] == op][0] for op in ("run", "finish"))
-print({COLUMNS[name].name for name in WORKLOADS["name-lookup"].summarise({}, client, server).metrics})
+try:
+    check_result("name-lookup", "client", {}, client, "run of name-lookup")
+except AgentError as error:
+    print(error)
+client["repeated"] = 2 * (client["transactions"] + client["lost"])
+check_result("name-lookup", "client", {}, client, "run of name-lookup")
+measured = WORKLOADS["name-lookup"].summarise({}, client, server).metrics
+has_all = {COLUMNS[name].name for name in measured} >= {"rtt_spread", "loss_ratio", "repeats"}
+print(has_all, measured["repeats_per_question"])
 """
 
 
-def test_the_workload_makes_its_metric_of_what_agents_answer(tree: Path) -> None:
-    assert "'rtt_spread'" in in_tree(tree, "-c", SUMMARISE, str(ROOT / "tests/unit/answers.json"))
+def test_the_workload_makes_its_metrics_of_what_agents_answer(tree: Path) -> None:
+    refused, metrics = in_tree(tree, "-c", SUMMARISE, str(ROOT / "tests/unit/answers.json")).splitlines()
+    assert "repeated" in refused
+    assert metrics == "True 2.0"
 
 
 WITNESSED = """

@@ -36,6 +36,8 @@ workloads: [{tcp-stream: {duration: 1s}}, {udp-stream: {datagram: 100B, rate: 1M
         ("udp-stream", TIMES | {"datagram_bytes": 64, "rate_pps": 1000}, None),
         ("udp-stream", TIMES | {"datagram_bytes": 64, "gaps": "exponential"}, None),
         ("voip", TIMES, None),
+        ("frames", TIMES | {"frame_bytes": 64, "rate_pps": 1000}, None),
+        ("dns64", TIMES | {"rate_per_s": 1000}, None),
         ("tcp-crr", TIMES, "transactions_rate_per_s"),
         ("tcp-crr", TIMES | {"rate_per_s": 100}, None),
         ("tcp-rr", TIMES, "rtt_p50_ns"),

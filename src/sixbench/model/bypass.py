@@ -14,10 +14,7 @@ NEAR_SHARE = 0.1
 """A result within a tenth of what the tester can do tells as much about the tester as about the path."""
 
 OFFERED = ("rate_bps", "rate_pps", "rate_per_s", "gaps", "gaps_mean_ns", "on_off", "trace")
-"""Parameters with which an experiment says how much is sent. Then neither the path nor the tester sets the rate."""
-
-SHOWING = ("goodput", "rtt_p50", "connect_p50", "transactions_rate")
-"""Metrics that show how fast the tester is."""
+"""Parameters of agents that say how much is sent. Then neither the path nor the tester sets the rate."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,13 +40,12 @@ class Bypass:
 
 def bypassed_column(kind: WorkloadKind, params: Params) -> str | None:
     """The metric that shows whether the tester is a workload's limit: the metric that the workload is there to measure.
-    None where the tester cannot be the limit, because the experiment says the rate, or the workload has several flows
-    or no length."""
-    if kind.parts is not None or kind.parameter("duration") is None or any(name in params for name in OFFERED):
+    None where the tester cannot be the limit, because the experiment or the workload says the rate, or the workload has
+    several flows or no length."""
+    if kind.parts is not None or kind.parameter("duration") is None:
         return None
-    if kind.primary not in SHOWING:
-        return None
-    return METRICS[kind.primary].column
+    is_offered = any(name in OFFERED for name in kind.agent_params(params))
+    return None if is_offered else METRICS[kind.primary].column
 
 
 def is_tester_limited(column: str, metrics: Mapping[str, float], bypass: Mapping[str, float]) -> bool:

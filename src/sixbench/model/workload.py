@@ -207,7 +207,6 @@ class WorkloadKind:
         needs_network: what the workload needs that only a network of sixbench has; None where `measure` does it, too.
         instead: the options of `measure` that come nearest to a workload that it cannot do, and what they measure.
         quick_count: the largest `count` of a trial that `--quick` shortens; None: it leaves the count alone.
-        has_series: whether the agent tells what it measured in each interval of the parameter `interval`.
     """
 
     name: str
@@ -240,7 +239,6 @@ class WorkloadKind:
     needs_network: str | None = None
     instead: str | None = None
     quick_count: int | None = None
-    has_series: bool = True
 
     @property
     def served_by(self) -> str:
@@ -250,6 +248,13 @@ class WorkloadKind:
     def parameter(self, name: str) -> Parameter | None:
         """The parameter of that name in experiments."""
         return next((p for p in self.parameters if p.name == name), None)
+
+    @property
+    def series_interval(self) -> Parameter | None:
+        """The parameter with the length of an interval of its series; None: the agent tells none. An interval that says
+        what is sent, such as the one between two echo requests, is none of a series."""
+        interval = self.parameter("interval")
+        return interval if interval is not None and interval.length else None
 
     def placed(self, params: Params, placement: Placement) -> dict[str, Scalar]:
         """The parameters of a trial whose nodes run there."""
@@ -261,8 +266,8 @@ class WorkloadKind:
 
     def _too_long(self, params: Params) -> Wrong | None:
         """The problem of a trial whose series would have too many intervals."""
-        interval, duration_ns = self.parameter("interval"), params.get("duration_ns")
-        if interval is None or not self.has_series or not isinstance(duration_ns, int):
+        interval, duration_ns = self.series_interval, params.get("duration_ns")
+        if interval is None or not isinstance(duration_ns, int):
             return None
         entries = duration_ns // int(interval.of(params))
         if entries <= MAX_INTERVALS:

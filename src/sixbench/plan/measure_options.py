@@ -183,7 +183,7 @@ def _defaults(kind: WorkloadKind, params: dict[str, Scalar], options: MeasureOpt
     if timed and not params.keys() & {"duration_ns", "bytes", "count"}:
         params["duration_ns"] = DEFAULT_COMPARED_DURATION_NS if compared else DEFAULT_DURATION_NS
     params.update(kind.with_lengths(params))
-    if kind.parameter("interval") is not None and kind.has_series:
+    if kind.series_interval is not None:
         params.setdefault("interval_ns", DEFAULT_INTERVAL_NS)
     if kind is udp_stream.KIND:
         params.setdefault("datagram_bytes", DEFAULT_DATAGRAM_BYTES)

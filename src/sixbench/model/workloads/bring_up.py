@@ -143,6 +143,5 @@ KIND = WorkloadKind(
     results=_results,
     agent_params=all_but(REPETITIONS),
     needs_network="a CLAT that learns its prefix",
-    has_series=False,
     quick_count=5,
 )

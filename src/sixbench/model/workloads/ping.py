@@ -108,5 +108,4 @@ KIND = WorkloadKind(
     traffic=_traffic,
     results=_results,
     gap_ns=lambda params: float(PROBE_INTERVAL.of(params)),
-    has_series=False,
 )
