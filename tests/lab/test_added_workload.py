@@ -1,4 +1,4 @@
-"""The part of `docs/adding.md` that is the agent's: its module is compiled in a copy of the crates, and both sides are run."""
+"""The agent's part of `docs/adding.md`: its module is compiled in a copy of the crates, and both sides are run."""
 
 from __future__ import annotations
 

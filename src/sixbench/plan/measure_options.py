@@ -84,7 +84,7 @@ def workload_of_options(options: MeasureOptions, families: tuple[Family, ...]) -
     for setting in options.settings:
         params.set(setting)
     _defaults(kind, params.values, options, compared=len(families) > 1)
-    if kind is udp_stream.KIND and (varying := model_in(params.values)) is not None:
+    if (varying := model_in(params.values)) is not None:
         raise UsageError(
             f"--set {varying}: a server takes only equal datagrams at equal distances; leave {varying} out and give a "
             "rate (-b), or write an experiment, whose datagrams may differ (`sixbench new` writes one to start from)"
