@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import math
+from pathlib import Path
 
 import pytest
 from reasons import kinds, texts
@@ -42,6 +44,28 @@ def test_a_metric_is_declared_once_and_in_the_file_of_the_workload_that_alone_ha
     having = {name: [kind.name for kind in WORKLOADS.values() if name in kind.metrics] for _, name in own}
     assert {name: [workload] for workload, name in own} == having
     assert len(own) == len(having)
+
+
+PACKAGE = Path(__file__).parents[2] / "src/sixbench"
+OF_ONE_WORKLOAD = ("plan/measure_options.py", "report/figures/path_mtu.py", "ui/two_machines.py")
+"""Files that are about certain workloads: the letters of iperf3, and those that show path MTUs."""
+
+
+def test_no_layer_asks_which_workload_it_has() -> None:
+    texts = {path.relative_to(PACKAGE): path.read_text() for path in sorted(PACKAGE.rglob("*.py"))}
+    asking = [
+        path.as_posix()
+        for path, text in texts.items()
+        if ".KIND" in text
+        and "workloads" not in path.parts
+        and any(
+            ast.unparse(operand).removesuffix(".name").endswith(".KIND")
+            for node in ast.walk(ast.parse(text))
+            if isinstance(node, ast.Compare)
+            for operand in (node.left, *node.comparators)
+        )
+    ]
+    assert tuple(asking) == OF_ONE_WORKLOAD
 
 
 def test_a_stream_forward() -> None:
