@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 import shlex
 from collections.abc import Callable
@@ -19,7 +20,9 @@ from sixbench.mechanisms.common import TUNNEL_OPTIONS
 from sixbench.model.experiment import Experiment
 from sixbench.model.parameter import Parameter
 from sixbench.model.workloads import WORKLOADS
+from sixbench.plan.blocks_file import REPEATS, RULES, STATISTICS_KEYS
 from sixbench.plan.experiment_file import KEYS, REQUIRED, read_experiment
+from sixbench.plan.keys import Entry, Part, Swept
 from sixbench.plan.link_settings import LINK_SETTINGS
 from sixbench.plan.node_settings import NODE_SETTINGS
 from sixbench.plan.overrides import apply_quick
@@ -146,6 +149,11 @@ def test_every_setting_of_a_link_is_told(key: str) -> None:
     assert rows("Links")[key] == told(LINK_SETTINGS[key])
 
 
+@pytest.mark.parametrize("entry", [*RULES.entries, REPEATS, *STATISTICS_KEYS.entries], ids=operator.attrgetter("name"))
+def test_every_key_of_blocks_and_statistics_is_told(entry: Entry) -> None:
+    assert_row(rows("Blocks and statistics")[entry.name], entry)
+
+
 @pytest.mark.parametrize("key", NODE_SETTINGS)
 def test_every_setting_of_a_router_is_told(key: str) -> None:
     assert rows("Routers that filter")[key] == told(NODE_SETTINGS[key])
@@ -163,6 +171,22 @@ def test_every_parameter_of_a_workload_is_told(name: str) -> None:
     kind = WORKLOADS[name]
     assert rows(f"`{name}`") == {parameter.name: told(parameter) for parameter in kind.parameters}
     assert kind.doc in unwrapped(DOCUMENT)
+
+
+def plain(cell: str) -> str:
+    """The words of a cell without links and marks of code."""
+    return re.sub(r"\[(.*?)\]\(.*?\)", r"\1", cell).replace("`", "")
+
+
+def assert_row(cells: list[str], entry: Entry) -> None:
+    """The cells are those of a key of a declared mapping: its value, what holds unless it is given, its meaning. The
+    value of a key that has no single one is described by the document alone."""
+    if isinstance(entry, Part):
+        default = "" if entry.default is None else str(entry.default)
+        assert list(map(plain, cells[1:])) == [entry.unless_given or default, entry.doc]
+    else:
+        parameter = entry.parameter if isinstance(entry, Swept) else entry
+        assert list(map(plain, cells)) == list(map(plain, told(parameter)))
 
 
 def told(parameter: Parameter) -> list[str]:

@@ -46,6 +46,10 @@ ParameterKind = Literal[
     "packets",
     "states",
     "profile",
+    "text",
+    "link-name",
+    "device",
+    "ssh",
 ]
 """Kinds of values: the way they are written, and their form in the JSON Schema. For `queue`, `overhead`, `packets`,
 `states`, `profile`, and for those from `eam` to `interface`, each parameter has a parser of its own."""
@@ -120,6 +124,7 @@ class Parameter:
         default: the value where it is not given, in the column's unit; None: no single value.
         parser: reads the value where its kind does not say how. Raises `ValueError` saying what would be right.
         unless_given: what holds where it is not given, in words, if `default` does not say it all.
+        noun: its name in messages where it takes no levels; left out: the name.
     """
 
     name: str
@@ -134,6 +139,7 @@ class Parameter:
     default: Scalar | None = None
     unless_given: str = ""
     parser: Callable[[object], Scalar] | None = None
+    noun: str = ""
 
     def __post_init__(self) -> None:
         if not self.column:
@@ -145,6 +151,13 @@ class Parameter:
         """The unit at the end of the column, such as `_bytes`; empty where it has none."""
         match = None if self.kind == "packets" else _SUFFIX.search(self.column)
         return f"_{match[1]}" if match else ""
+
+    @property
+    def whole_bounds(self) -> tuple[int, int]:
+        """The bounds of a count, which must have both."""
+        assert self.minimum is not None, f"{self.name} has no minimum"
+        assert self.maximum is not None, f"{self.name} has no maximum"
+        return int(self.minimum), int(self.maximum)
 
     @property
     def default_text(self) -> str:
@@ -235,6 +248,21 @@ def _name(_: Parameter, value: object) -> str:
     return str(value)
 
 
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def require_text(noun: str, value: object) -> str:
+    """Text that is not empty and has only printable characters and line breaks. Raises `ValueError`."""
+    if not isinstance(value, str) or not value.strip() or _CONTROL.search(value):
+        hint = "; put it in quotes" if isinstance(value, (bool, int, float)) else ""
+        raise ValueError(f"{noun} must be text, not {shown(value)}{hint}")
+    return value
+
+
+def _text(parameter: Parameter, value: object) -> str:
+    return require_text(parameter.noun or parameter.name, value)
+
+
 def _file(_: Parameter, value: object) -> str:
     if not isinstance(value, str) or not value.isprintable() or not 0 < len(value) <= MAX_FILE_NAME:
         raise ValueError(f"{shown(value)} is not the path of a file")
@@ -275,6 +303,7 @@ _FORMS: dict[ParameterKind, Callable[[Parameter, object], Scalar]] = {
     "choice": _choice,
     "name": _name,
     "file": _file,
+    "text": _text,
     "ipv4-prefix": _ipv4_prefix,
     "ipv6-prefix": _ipv6_prefix,
 }

@@ -6,8 +6,11 @@ from typing import Any
 
 from ..model import units
 from ..model.experiment import Blocks, Statistics
+from ..model.parameter import Parameter, Scalar
 from ..model.quoting import shown
 from ..model.workloads import WORKLOADS
+from .key_reader import read_keys, read_plain, read_value
+from .keys import Either, Keys, Part
 from .reader import Reader
 from .yaml_source import KeyPath
 
@@ -31,10 +34,162 @@ hits three trials in a row goes on, and each takes time."""
 MAX_REPEATS = 10
 """A fault that outlasts ten repeats is no disturbance, but a property of the machine."""
 
-BLOCKS_KEYS = ("min", "max", "precision", "deviation", "until", "time")
-UNTIL = ("decided",)
-STATISTICS_KEYS = ("confidence", "margin", "margins", "trim", "estimator")
-ESTIMATORS = ("biweight", "mean")
+
+def _share(name: str, doc: str) -> Parameter:
+    def parse(value: object) -> Scalar:
+        ratio = units.parse_ratio(value)
+        if not 0 < ratio < 1:
+            raise ValueError(f"{name} must be over 0% and under 100%, not {shown(value)}")
+        return ratio
+
+    return Parameter(name=name, kind="ratio", parser=parse, doc=doc)
+
+
+def _time_ns(value: object) -> Scalar:
+    time_ns = units.parse_duration(value)
+    if not 0 < time_ns <= MAX_TIME_NS:
+        raise ValueError(f"time must be over 0 s and at most 7 days, not {shown(value)}")
+    return time_ns
+
+
+def _confidence(value: object) -> Scalar:
+    confidence = units.parse_ratio(value)
+    if not 0.5 <= confidence < 1:
+        raise ValueError("confidence must be at least 50% and under 100%")
+    return confidence
+
+
+def _margin(value: object) -> Scalar:
+    margin = units.parse_ratio(value)
+    if not 0 <= margin < 1:
+        raise ValueError("margin must be at least 0% and under 100%")
+    return margin
+
+
+NUMBER = Parameter(name="blocks", kind="count", minimum=1, maximum=MAX_BLOCKS, doc="exactly this number")
+RULES = Keys(
+    what="blocks",
+    entries=(
+        Parameter(
+            name="min",
+            kind="count",
+            minimum=1,
+            maximum=MAX_BLOCKS,
+            doc="fewest blocks",
+            unless_given=f"{DEFAULT_BLOCKS}, or max where that is less",
+        ),
+        Parameter(
+            name="max",
+            kind="count",
+            minimum=1,
+            maximum=MAX_BLOCKS,
+            doc="most blocks",
+            unless_given=(
+                f"{DEFAULT_MAX_BLOCKS} with precision or deviation, {DEFAULT_MAX_DECIDED} with until, "
+                f"{DEFAULT_MAX_TIMED} with time alone, else min"
+            ),
+        ),
+        _share(
+            "precision",
+            "a combination is done when the confidence interval of every path's ratio to the baseline is no wider, "
+            "each way, than this share of it",
+        ),
+        _share(
+            "deviation",
+            "a combination is done when the standard deviation of every path's values is under this share of their "
+            "mean",
+        ),
+        Parameter(
+            name="until",
+            kind="choice",
+            choices=("decided",),
+            noun="rule to end blocks by",
+            doc=(
+                "decided: a combination is done when every path is different from the baseline, or equivalent to it; "
+                "the error allows for all looks"
+            ),
+        ),
+        Parameter(
+            name="time",
+            kind="duration",
+            parser=_time_ns,
+            doc=(
+                "after the fewest blocks, no block begins that would end later than this time after the beginning of "
+                "the run"
+            ),
+        ),
+    ),
+)
+BLOCKS = Part(
+    name="blocks",
+    value=Either((NUMBER, RULES)),
+    default=DEFAULT_BLOCKS,
+    doc="the number of blocks, and the rule to stop",
+)
+
+REPEATS = Parameter(
+    name="repeats",
+    kind="count",
+    minimum=0,
+    maximum=MAX_REPEATS,
+    default=DEFAULT_REPEATS,
+    doc=(
+        "most repeats, within its block, of a trial that is invalid only because the machine was disturbed, such as by "
+        "late timers"
+    ),
+)
+
+MARGINS = Keys(
+    what="margins",
+    entries=tuple(Parameter(name=name, kind="ratio", parser=_margin, doc="") for name in WORKLOADS),
+)
+STATISTICS_KEYS = Keys(
+    what="statistics",
+    entries=(
+        Parameter(
+            name="confidence",
+            kind="ratio",
+            parser=_confidence,
+            default=Statistics.confidence,
+            doc="confidence of every interval",
+        ),
+        Parameter(
+            name="margin",
+            kind="ratio",
+            parser=_margin,
+            default=Statistics.margin,
+            doc="largest difference that does not matter; equivalence is tested against it",
+        ),
+        Part(name="margins", value=MARGINS, doc="the same for workloads that have one of their own: {tcp-rr: 5%}"),
+        Parameter(
+            name="trim",
+            kind="count",
+            minimum=0,
+            maximum=MAX_TRIM,
+            default=Statistics.trim,
+            doc=(
+                "number of the lowest and of the highest trials that a path's own estimate leaves out; comparisons "
+                "use all"
+            ),
+        ),
+        Parameter(
+            name="estimator",
+            kind="choice",
+            choices=("biweight", "mean"),
+            default=Statistics.estimator,
+            doc=(
+                "method that combines the ratios of a comparison's blocks: biweight gives outlying blocks little "
+                "weight or none (from five blocks on), mean is the geometric mean"
+            ),
+        ),
+    ),
+)
+STATISTICS = Part(
+    name="statistics",
+    value=STATISTICS_KEYS,
+    unless_given="95%, 1%, none, 0, biweight",
+    doc="the way from trials to findings",
+)
 
 
 def read_blocks(reader: Reader, data: dict[str, Any]) -> Blocks:
@@ -45,29 +200,17 @@ def read_blocks(reader: Reader, data: dict[str, Any]) -> Blocks:
         if isinstance(value, bool) or not isinstance(value, int):
             reader.problem(place, f"blocks must be a whole number or a mapping such as {{min: 5}}, not {shown(value)}")
             value = DEFAULT_BLOCKS
-        number = reader.count(place, value, "blocks", 1, MAX_BLOCKS) or 1
+        number = int(read_value(reader, place, value, NUMBER) or 1)
         return Blocks(minimum=number, maximum=number)
-    given = reader.mapping(place, value, "blocks", BLOCKS_KEYS)
-    ratios = {key: _share(reader, (*place, key), given[key]) for key in ("precision", "deviation") if key in given}
-    counts = {
-        key: reader.count((*place, key), given[key], key, 1, MAX_BLOCKS) for key in ("min", "max") if key in given
-    }
-    until = (
-        reader.one_of((*place, "until"), given["until"], "rule to end blocks by", UNTIL) if "until" in given else None
-    )
-    time_ns = _time(reader, (*place, "time"), given["time"]) if "time" in given else None
-    if None in counts.values():
+    given = read_keys(reader, place, value, RULES)
+    read = read_plain(reader, place, given, RULES)
+    if any(key in given and key not in read for key in ("min", "max")):
         return Blocks(minimum=1, maximum=1)
-    minimum = counts.get("min") or min(DEFAULT_BLOCKS, counts.get("max") or DEFAULT_BLOCKS)
-    most = [
-        *([DEFAULT_MAX_BLOCKS] if ratios else []),
-        *([DEFAULT_MAX_DECIDED] if "until" in given else []),
-        *([DEFAULT_MAX_TIMED] if not ratios and "until" not in given and "time" in given else []),
-    ]
-    maximum = counts.get("max") or max(minimum, *most, 1)
+    minimum = read.get("min", min(DEFAULT_BLOCKS, read.get("max", DEFAULT_BLOCKS)))
+    maximum = read.get("max", max(minimum, *_most(given)))
     if maximum < minimum:
         reader.problem((*place, "max"), f"max ({maximum}) is less than min ({minimum}); swap or change them")
-    if until is not None and minimum < FEWEST_DECIDED:
+    if "until" in read and minimum < FEWEST_DECIDED:
         reader.problem(
             (*place, "min") if "min" in given else place,
             f"until: decided needs at least {FEWEST_DECIDED} blocks, because fewer decide nothing; write "
@@ -76,61 +219,36 @@ def read_blocks(reader: Reader, data: dict[str, Any]) -> Blocks:
     return Blocks(
         minimum=minimum,
         maximum=maximum,
-        precision=ratios.get("precision"),
-        deviation=ratios.get("deviation"),
-        until="decided" if until is not None else None,
-        time_ns=time_ns,
+        precision=read.get("precision"),
+        deviation=read.get("deviation"),
+        until="decided" if "until" in read else None,
+        time_ns=read.get("time"),
     )
+
+
+def _most(given: dict[str, Any]) -> list[int]:
+    """The defaults of `max` by the rules that are given."""
+    by_ratio = "precision" in given or "deviation" in given
+    by_time_alone = "time" in given and not by_ratio and "until" not in given
+    rules = (
+        (by_ratio, DEFAULT_MAX_BLOCKS),
+        ("until" in given, DEFAULT_MAX_DECIDED),
+        (by_time_alone, DEFAULT_MAX_TIMED),
+    )
+    return [1, *(most for is_given, most in rules if is_given)]
 
 
 def read_repeats(reader: Reader, data: dict[str, Any]) -> int:
     """Reads how often a trial may be repeated during which the machine was disturbed."""
-    number = reader.count(("repeats",), data.get("repeats", DEFAULT_REPEATS), "repeats", 0, MAX_REPEATS)
-    return number or 0
+    number = read_value(reader, ("repeats",), data.get("repeats", DEFAULT_REPEATS), REPEATS)
+    return int(number or 0)
 
 
 def read_statistics(reader: Reader, data: dict[str, Any]) -> Statistics:
     """Reads how findings are made of trials."""
-    defaults = Statistics()
     place: KeyPath = ("statistics",)
-    given = reader.mapping(place, data["statistics"], "statistics", STATISTICS_KEYS) if "statistics" in data else {}
-    confidence: float | None = defaults.confidence
-    if "confidence" in given:
-        confidence = reader.parsed((*place, "confidence"), given["confidence"], units.parse_ratio)
-        if confidence is not None and not 0.5 <= confidence < 1:
-            reader.problem((*place, "confidence"), "confidence must be at least 50% and under 100%")
-    margin = _margin(reader, (*place, "margin"), given["margin"]) if "margin" in given else None
-    margins = reader.mapping((*place, "margins"), given.get("margins", {}), "margins", tuple(WORKLOADS))
-    of_workloads = {name: _margin(reader, (*place, "margins", name), value) for name, value in margins.items()}
-    trim = reader.count((*place, "trim"), given.get("trim", defaults.trim), "trim", 0, MAX_TRIM)
-    estimator = reader.one_of(
-        (*place, "estimator"), given.get("estimator", defaults.estimator), "estimator", ESTIMATORS
-    )
-    return Statistics(
-        confidence=defaults.confidence if confidence is None else confidence,
-        margin=defaults.margin if margin is None else margin,
-        trim=trim or 0,
-        estimator="mean" if estimator == "mean" else "biweight",
-        margins={name: value for name, value in of_workloads.items() if value is not None},
-    )
-
-
-def _margin(reader: Reader, place: KeyPath, value: Any) -> float | None:
-    margin = reader.parsed(place, value, units.parse_ratio)
-    if margin is not None and not 0 <= margin < 1:
-        reader.problem(place, "margin must be at least 0% and under 100%")
-    return margin
-
-
-def _time(reader: Reader, path: KeyPath, value: Any) -> int | None:
-    time_ns = reader.parsed(path, value, units.parse_duration)
-    if time_ns is not None and not 0 < time_ns <= MAX_TIME_NS:
-        reader.problem(path, f"time must be over 0 s and at most 7 days, not {shown(value)}")
-    return time_ns
-
-
-def _share(reader: Reader, path: KeyPath, value: Any) -> float | None:
-    ratio = reader.parsed(path, value, units.parse_ratio)
-    if ratio is not None and not 0 < ratio < 1:
-        reader.problem(path, f"{path[-1]} must be over 0% and under 100%, not {shown(value)}")
-    return ratio
+    given = read_keys(reader, place, data.get("statistics", {}), STATISTICS_KEYS)
+    margins_place = (*place, "margins")
+    margins = read_keys(reader, margins_place, given.get("margins", {}), MARGINS)
+    read = read_plain(reader, place, given, STATISTICS_KEYS)
+    return Statistics(**read, margins=read_plain(reader, margins_place, margins, MARGINS))

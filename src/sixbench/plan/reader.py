@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from functools import partial
 from typing import Any, TypeVar
 
 from ..model.errors import ExperimentError, Problem
+from ..model.parameter import require_text
 from ..model.quoting import article, listed, shown, visible
 from .yaml_source import KeyPath, Source
 
@@ -15,9 +16,6 @@ _T = TypeVar("_T")
 
 MAX_PROBLEMS = 100
 """Number of shown problems of one file. A file with more has one mistake many times."""
-
-
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class Reader:
@@ -91,11 +89,7 @@ class Reader:
 
     def word(self, path: KeyPath, value: Any, what: str) -> str | None:
         """Text that is not empty and has only printable characters."""
-        if not isinstance(value, str) or not value.strip() or _CONTROL.search(value):
-            hint = "; put it in quotes" if isinstance(value, (bool, int, float)) else ""
-            self.problem(path, f"{what} must be text, not {shown(value)}{hint}")
-            return None
-        return value
+        return self.parsed(path, value, partial(require_text, what))
 
     def one_of(self, path: KeyPath, value: Any, what: str, choices: Iterable[str]) -> str | None:
         """One of the words in a list."""

@@ -19,25 +19,13 @@ from ..model.placement import PLACEMENTS
 from ..model.topology import MAX_MTU, MIN_MTU_V4
 from ..model.workload import WorkloadKind
 from ..model.workloads import WORKLOADS
-from .blocks_file import (
-    BLOCKS_KEYS,
-    DEFAULT_BLOCKS,
-    DEFAULT_MAX_BLOCKS,
-    DEFAULT_MAX_DECIDED,
-    DEFAULT_MAX_TIMED,
-    DEFAULT_REPEATS,
-    ESTIMATORS,
-    MAX_BLOCKS,
-    MAX_REPEATS,
-    MAX_TRIM,
-    STATISTICS_KEYS,
-    UNTIL,
-)
+from .blocks_file import BLOCKS, REPEATS, STATISTICS
 from .dut_file import DESCRIPTION, DUT_KEYS, FORWARDING, GUEST, PORTS, PROGRAM, WIRE
 from .events_file import MAX_EVENTS
 from .experiment_file import BOTTLENECKS, DEFAULT_SEED, KEYS, MAX_SEED, REQUIRED
 from .factors import FACTOR_NAME
 from .kernels_file import MAX_KERNELS
+from .key_schema import KeySchemas
 from .link_settings import LINK_SETTINGS, MTU
 from .network_schema import event_schema, hosts_schema, network_definitions, profile_schema, topology_schema
 from .overrides import MAX_QUICK
@@ -72,7 +60,8 @@ _UNITS: dict[str, tuple[Iterable[str], str, list[str]]] = {
 
 def experiment_schema(mechanisms: Mapping[str, Mechanism]) -> Schema:
     """The schema of experiments that can use these mechanisms."""
-    properties = {**_about(), **_compared(mechanisms), **_trials(), **_machine()}
+    schemas = KeySchemas()
+    properties = {**_about(), **_compared(mechanisms), **_trials(schemas), **_machine()}
     assert list(properties) == list(KEYS), "every key of an experiment has its schema"
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -139,7 +128,7 @@ def _compared(mechanisms: Mapping[str, Mechanism]) -> dict[str, Schema]:
     }
 
 
-def _trials() -> dict[str, Schema]:
+def _trials(schemas: KeySchemas) -> dict[str, Schema]:
     """The trials: their conditions, their number, and what is made of them."""
     return {
         "events": {
@@ -155,20 +144,7 @@ def _trials() -> dict[str, Schema]:
                 "Kernels that it runs on, each in an emulated machine, such as debian-6.1. They are a factor."
             ),
         },
-        "blocks": {
-            **_blocks(),
-            "default": DEFAULT_BLOCKS,
-            "description": "The number of blocks, and the rule to stop.",
-        },
-        "repeats": {
-            **integer(0, MAX_REPEATS),
-            "default": DEFAULT_REPEATS,
-            "description": (
-                "Number of repeats, within its block, of a trial that is invalid because the machine was disturbed, "
-                "such as by late timers, and for no other reason."
-            ),
-        },
-        "statistics": _statistics(),
+        **schemas.properties((BLOCKS, REPEATS, STATISTICS)),
         "seed": {
             **integer(0, MAX_SEED),
             "default": DEFAULT_SEED,
@@ -359,60 +335,3 @@ def _parameters(kind: WorkloadKind) -> Schema:
         if "." not in name:
             properties[name] = {"anyOf": [schema, object_of({DISTRIBUTION: schema} | parts)]} if parts else schema
     return object_of(properties)
-
-
-def _blocks() -> Schema:
-    count = integer(1, MAX_BLOCKS)
-    ratio = ref("ratio")
-    parts = {
-        "min": {**count, "description": f"the fewest blocks; unless given: {DEFAULT_BLOCKS}"},
-        "max": {
-            **count,
-            "description": f"the most blocks; unless given: {DEFAULT_MAX_BLOCKS} with precision or deviation, "
-            f"{DEFAULT_MAX_DECIDED} with until, {DEFAULT_MAX_TIMED} with time alone, else min",
-        },
-        "precision": {
-            **ratio,
-            "description": "stop when the interval of every ratio to the baseline has at most this half-width",
-        },
-        "deviation": {**ratio, "description": "stop when every path's standard deviation is under this share"},
-        "until": {
-            "enum": list(UNTIL),
-            "description": "stop when every path is different from the baseline, or equivalent to it; "
-            "the error allows for all looks",
-        },
-        "time": {
-            **ref("duration"),
-            "description": "begin no block after the minimum that would end later than this after the run began",
-        },
-    }
-    assert tuple(parts) == BLOCKS_KEYS, "every key of blocks has its schema"
-    return {"anyOf": [count, object_of(parts)]}
-
-
-def _statistics() -> Schema:
-    parts = {
-        "confidence": {**ref("ratio"), "default": "95%", "description": "confidence of every interval"},
-        "margin": {
-            **ref("ratio"),
-            "default": "1%",
-            "description": "differences within this share count as no difference",
-        },
-        "margins": {
-            **object_of({name: ref("ratio") for name in WORKLOADS}),
-            "description": "the same of workloads that have a margin of their own",
-        },
-        "trim": {
-            **integer(0, MAX_TRIM),
-            "default": 0,
-            "description": "how many of the lowest and of the highest trials a path's estimate leaves out, each",
-        },
-        "estimator": {
-            "enum": list(ESTIMATORS),
-            "default": "biweight",
-            "description": "estimator of a comparison's ratios: with little weight for blocks that are far from the "
-            "others (from five blocks on), or their geometric mean",
-        },
-    }
-    assert tuple(parts) == STATISTICS_KEYS, "every key of statistics has its schema"
-    return {**object_of(parts), "description": "The statistics of findings."}

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..mechanisms.program_options import MAX_SETUP
+from ..model.identifiers import DEVICE, LINK_NAME, SSH_DESTINATION
 from ..model.parameter import MAX_FILE_NAME, Parameter, ParameterKind
-from .experiment_file import MAX_SEED
 from .factors import MAX_LEVELS
 
 Schema = dict[str, Any]
@@ -18,10 +18,15 @@ _BOUNDED = ("count", "number", "mtu")
 
 def parameter_schema(parameter: Parameter) -> Schema:
     """The schema of a parameter's value: a value, or levels of it."""
-    described = parameter.doc
-    if parameter.kind not in _BOUNDED and parameter.minimum is not None and parameter.maximum is not None:
-        described += f"; from {parameter.format(parameter.minimum)} to {parameter.format(parameter.maximum)}"
+    described = parameter.doc + bounds_of(parameter)
     return {**swept(value_schema(parameter)), "description": description_of(parameter, described)}
+
+
+def bounds_of(parameter: Parameter) -> str:
+    """The bounds of a parameter in words; empty: it has none, or its schema has them."""
+    if parameter.kind in _BOUNDED or parameter.minimum is None or parameter.maximum is None:
+        return ""
+    return f"; from {parameter.format(parameter.minimum)} to {parameter.format(parameter.maximum)}"
 
 
 def description_of(parameter: Parameter, doc: str) -> str:
@@ -33,7 +38,7 @@ def value_schema(parameter: Parameter) -> Schema:
     """One value of a parameter."""
     kind: ParameterKind = parameter.kind
     if kind == "count":
-        return integer(int(parameter.minimum or 0), int(parameter.maximum or MAX_SEED))
+        return integer(*parameter.whole_bounds)
     if kind == "choice":
         return {"enum": list(parameter.choices)}
     if kind == "number":
@@ -97,6 +102,9 @@ _FORMS: Mapping[str, Schema] = {
     "files": named({"type": "string"}),
     "families": {"anyOf": [{"enum": [4, 6]}, pair({"enum": [4, 6]})]},
     "commands": {"type": "array", "items": {"type": "string", "minLength": 1}, "maxItems": MAX_SETUP},
-    **{kind: {"type": "string", "minLength": 1} for kind in ("command", "kernel", "address", "interface")},
+    "link-name": {"type": ["string", "integer"], "pattern": whole(LINK_NAME.pattern)},
+    "device": {"type": "string", "pattern": whole(DEVICE.pattern)},
+    "ssh": {"type": "string", "pattern": whole(SSH_DESTINATION.pattern)},
+    **{kind: {"type": "string", "minLength": 1} for kind in ("command", "kernel", "address", "interface", "text")},
 }
 """The kinds whose schema is not among the schema's definitions."""

@@ -1,0 +1,81 @@
+"""Reads the mappings and lists that `keys` declares. What is wrong is noted at its place, and left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..model.parameter import Parameter, Scalar
+from ..model.quoting import shown
+from .keys import Items, Keys, Names, Pair
+from .reader import Reader, as_name
+from .yaml_source import KeyPath
+
+
+def read_keys(reader: Reader, place: KeyPath, value: Any, keys: Keys) -> dict[str, Any]:
+    """The mapping as it is written. Notes keys that are unknown, and the first that is missing."""
+    data = reader.mapping(place, value, keys.what, keys.names)
+    if isinstance(value, dict):
+        missing = next((sentence for key, sentence in keys.missing.items() if key not in data), None)
+        if missing is not None:
+            reader.problem(place, missing)
+    return data
+
+
+def read_plain(reader: Reader, place: KeyPath, data: dict[str, Any], keys: Keys) -> dict[str, Any]:
+    """The values of those keys that have a single one, and are given and right."""
+    values = {
+        entry.name: read_value(reader, (*place, entry.name), data[entry.name], entry)
+        for entry in keys.entries
+        if isinstance(entry, Parameter) and entry.name in data
+    }
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def read_value(reader: Reader, place: KeyPath, value: Any, parameter: Parameter) -> Scalar | None:
+    """A single value."""
+    noun = parameter.noun or parameter.name
+    if parameter.kind == "choice":
+        return reader.one_of(place, value, noun, parameter.choices)
+    if parameter.kind == "count":
+        return reader.count(place, value, noun, *parameter.whole_bounds)
+    if parameter.kind == "flag" and not isinstance(value, bool):
+        reader.problem(place, f"{noun} must be true or false, not {shown(value)}")
+        return None
+    return reader.parsed(place, value, parameter.parse)
+
+
+def read_names(reader: Reader, place: KeyPath, value: Any, names: Names) -> dict[str, Any]:
+    """The values by their names. Wrong names are kept, so that what refers to them can be read; nothing is kept where
+    there are too many."""
+    items = reader.mapping(place, value, names.what)
+    if not items and isinstance(value, dict) and names.empty:
+        reader.problem(place, names.empty)
+    if names.most is not None and len(items) > names.most:
+        reader.problem(place, f"{len(items)} {names.what} are more than {names.most}; leave some out")
+        return {}
+    for name in items:
+        problem = None if names.names is None else names.names.problem(name)
+        if problem is not None:
+            reader.problem((*place, name), problem)
+    return items
+
+
+def read_items(reader: Reader, place: KeyPath, value: Any, items: Items) -> list[Any]:
+    """The elements of a list; none where there are too many."""
+    elements = reader.sequence(place, value, items.what)
+    if not elements and isinstance(value, list) and items.empty:
+        reader.problem(place, items.empty)
+    if items.most is not None and len(elements) > items.most:
+        reader.problem(place, f"{len(elements)} {items.what} are more than {items.most}; {items.fewer}")
+        return []
+    return elements
+
+
+def read_pair(reader: Reader, place: KeyPath, value: Any, pair: Pair) -> tuple[Any, Any] | None:
+    """The two elements, numbers as names."""
+    if not isinstance(value, list) or len(value) != 2:
+        given = f"{len(value)} of them" if isinstance(value, list) else shown(value)
+        reader.problem(place, f"{pair.rule}, not {given}")
+        return None
+    first, second = map(as_name, value)
+    return first, second
