@@ -19,7 +19,8 @@ from sixbench.model import units
 from sixbench.model.errors import ExperimentError, UsageError
 from sixbench.model.experiment import Experiment
 from sixbench.model.workloads import WORKLOADS
-from sixbench.plan.experiment_file import KEYS, read_experiment, read_topology_only
+from sixbench.plan.experiment_file import read_experiment, read_topology_only
+from sixbench.plan.experiment_keys import EXPERIMENT
 from sixbench.plan.overrides import apply_quick, apply_set
 from sixbench.plan.schedule import all_trials, block_order
 from sixbench.plan.schema import experiment_schema
@@ -101,7 +102,22 @@ SYNTAX = (
     "\r\n",
     "\x00",
 )
-WORDS = (*KEYS, *LINK_KEYS, *WORKLOADS, "nodes", "links", "host", "router", "h1", "r1", "null", "true", "1", "1s", "%")
+WORDS = (
+    *EXPERIMENT.names,
+    *LINK_KEYS,
+    *WORKLOADS,
+    "nodes",
+    "links",
+    "host",
+    "router",
+    "h1",
+    "r1",
+    "null",
+    "true",
+    "1",
+    "1s",
+    "%",
+)
 yaml_words = st.sampled_from([*SYNTAX, *WORDS])
 
 
@@ -185,7 +201,7 @@ nested = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from([*KEYS, *LINK_KEYS, "nodes", "h1", "tcp-rr", "min"]) | st.text(max_size=4),
+            st.sampled_from([*EXPERIMENT.names, *LINK_KEYS, "nodes", "h1", "tcp-rr", "min"]) | st.text(max_size=4),
             inner,
             max_size=3,
         )

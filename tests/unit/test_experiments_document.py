@@ -21,7 +21,8 @@ from sixbench.model.experiment import Experiment
 from sixbench.model.parameter import Parameter
 from sixbench.model.workloads import WORKLOADS
 from sixbench.plan.blocks_file import REPEATS, RULES, STATISTICS_KEYS
-from sixbench.plan.experiment_file import KEYS, REQUIRED, read_experiment
+from sixbench.plan.experiment_file import read_experiment
+from sixbench.plan.experiment_keys import EXPERIMENT, REQUIRED
 from sixbench.plan.keys import Entry, Part, Swept
 from sixbench.plan.link_settings import LINK_SETTINGS
 from sixbench.plan.node_settings import NODE_SETTINGS
@@ -139,9 +140,14 @@ def test_the_first_page_names_every_other() -> None:
 
 
 def test_every_key_is_told() -> None:
-    assert tuple(rows("Keys")) == KEYS
+    assert tuple(rows("Keys")) == EXPERIMENT.names
     told = [name.strip("` ") for key in rows("Links") for name in key.split(",")]
     assert tuple(told) == LINK_KEYS
+
+
+@pytest.mark.parametrize("entry", EXPERIMENT.entries, ids=operator.attrgetter("name"))
+def test_every_key_of_an_experiment_is_told(entry: Entry) -> None:
+    assert_row(rows("Keys")[entry.name], entry, is_required=entry.name in REQUIRED)
 
 
 @pytest.mark.parametrize("key", LINK_SETTINGS)
@@ -178,12 +184,13 @@ def plain(cell: str) -> str:
     return re.sub(r"\[(.*?)\]\(.*?\)", r"\1", cell).replace("`", "")
 
 
-def assert_row(cells: list[str], entry: Entry) -> None:
+def assert_row(cells: list[str], entry: Entry, *, is_required: bool = False) -> None:
     """The cells are those of a key of a declared mapping: its value, what holds unless it is given, its meaning. The
     value of a key that has no single one is described by the document alone."""
     if isinstance(entry, Part):
         default = "" if entry.default is None else str(entry.default)
-        assert list(map(plain, cells[1:])) == [entry.unless_given or default, entry.doc]
+        unless_given = "*must be given*" if is_required else entry.unless_given or default
+        assert list(map(plain, cells[1:])) == [unless_given, entry.doc]
     else:
         parameter = entry.parameter if isinstance(entry, Swept) else entry
         assert list(map(plain, cells)) == list(map(plain, told(parameter)))

@@ -9,20 +9,21 @@ from typing import Any, Literal, TypedDict
 from ..mechanisms import MECHANISMS, Mechanism, MechanismError
 from ..model.errors import ExperimentError
 from ..model.experiment import Experiment
-from ..model.identifiers import NAME, NAME_RULE
 from ..model.path import Path
-from ..model.placement import PLACEMENTS, Placement
+from ..model.placement import Placement
 from ..model.quoting import listed, shown
 from ..model.topology import Topology
 from .blocks_file import read_blocks, read_repeats, read_statistics
 from .combinations import expand
 from .dut_file import write_dut
 from .events_file import read_events
+from .experiment_keys import BETWEEN, DEFAULT_NAME, DEFAULT_SEED, EXPERIMENT, NOTE, NOTES, REQUIRED
 from .factors import Factors
 from .fitting import check_workloads, with_needed
 from .guests_check import check_guests
 from .hosts_file import check_machines, read_hosts
 from .kernels_file import on_kernels, read_kernels
+from .key_reader import read_items, read_keys, read_pair, read_plain, read_value
 from .overrides import QUICK, QUICK_VIRTUAL, apply_quick
 from .path_levels import write_levels
 from .paths_file import aa_path, node_place, read_paths
@@ -33,33 +34,7 @@ from .trace_file import read_traces
 from .workload_file import read_workloads
 from .yaml_source import KeyPath, Source
 
-DEFAULT_NAME = "experiment"
-DEFAULT_SEED = 1
-MAX_SEED = 2**63 - 1
 MAX_TRIALS = 200_000
-
-KEYS = (
-    *(
-        "experiment",
-        "title",
-        "description",
-        "notes",
-        "factors",
-        "profiles",
-        "dut",
-        "hosts",
-        "topology",
-        "between",
-        "paths",
-        "baseline",
-        "aa",
-    ),
-    *("workloads", "events", "kernels", "blocks", "repeats", "statistics", "seed", "bottleneck"),
-    *("placement", "keep-awake", "quick", "quick-virtual"),
-)
-REQUIRED = ("topology", "paths", "workloads")
-BOTTLENECKS = ("any", "path")
-
 
 _NOT_WITH_EQUIPMENT = {
     "events": "the lines of equipment do not change by events",
@@ -70,7 +45,7 @@ _NOT_WITH_EQUIPMENT = {
 def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Experiment:
     """Reads and checks an experiment. Raises `ExperimentError` with all that is wrong."""
     reader = Reader(source)
-    data = reader.mapping((), source.data, "an experiment", KEYS)
+    data = read_keys(reader, (), source.data, EXPERIMENT)
     if not isinstance(source.data, dict):
         reader.finish()
     equipment = None
@@ -81,7 +56,8 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
     if missing:
         words = f"the key {missing[0]} is" if len(missing) == 1 else f"the keys {listed(missing)} are"
         reader.problem((), f"{words} missing; an experiment needs {listed(REQUIRED)}")
-    header = _read_header(reader, data)
+    read = read_plain(reader, (), data, EXPERIMENT)
+    header = _header(reader, data, read)
     blocks, statistics = read_blocks(reader, data), read_statistics(reader, data)
     repeats = read_repeats(reader, data)
     factors, profiles = Factors(reader, data), Profiles(reader, data)
@@ -91,8 +67,8 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
     network = TopologyTemplate(nodes={}, links=())
     if "topology" in data:
         hosts = read_hosts(reader, data["hosts"]) if "hosts" in data else {}
-        read = read_topology(reader, factors, profiles, data["topology"], 6 in carried, hosts)
-        network = replace(read, equipment=equipment)
+        template = read_topology(reader, factors, profiles, data["topology"], 6 in carried, hosts)
+        network = replace(template, equipment=equipment)
     workloads = read_workloads(reader, factors, data["workloads"], standing_for) if "workloads" in data else []
     events = read_events(reader, factors, profiles, data["events"], network) if "events" in data else []
     kernels = read_kernels(reader, data)
@@ -100,7 +76,6 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
         for key in (key for key in ("events", "kernels") if data.get(key)):
             reader.problem((key,), f"{_NOT_WITH_EQUIPMENT[key]}; leave {key} out")
     baseline = _read_baseline(reader, data, paths, standing_for)
-    is_aa = _read_flag(reader, data, "aa")
     if blocks.until is not None and len(paths) == 1:
         reader.problem(("blocks", "until"), "until: decided needs a path besides the baseline to decide about")
     reader.finish()
@@ -111,7 +86,7 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
             ("factors", name), f"the factor ${name} is declared, but nothing refers to it; use it or leave it out"
         )
     reader.finish()
-    if is_aa:
+    if read.get("aa"):
         paths.append(aa_path(next(path for path in paths if path.name == baseline), {path.name for path in paths}))
     topologies, combinations = expand(reader, factors, network, workloads, paths, events, 6 in carried)
     combinations = on_kernels(combinations, kernels)
@@ -177,29 +152,20 @@ class _Header(TypedDict):
     keep_awake: bool | None
 
 
-def _read_header(reader: Reader, data: dict[str, Any]) -> _Header:
-    name = as_name(data.get("experiment", DEFAULT_NAME))
-    if not isinstance(name, str) or not NAME.fullmatch(name):
-        reader.problem(("experiment",), f"{shown(name)} cannot name an experiment: {NAME_RULE}")
-        name = DEFAULT_NAME
-    title = reader.word(("title",), data["title"], "title") if "title" in data else name
-    description = reader.word(("description",), data["description"], "description") if "description" in data else ""
-    notes = reader.sequence(("notes",), data.get("notes", []), "notes")
-    words = [reader.word(("notes", index), note, "a note") for index, note in enumerate(notes)]
-    seed = reader.count(("seed",), data.get("seed", DEFAULT_SEED), "seed", 0, MAX_SEED)
-    bottleneck = reader.one_of(("bottleneck",), data.get("bottleneck", "any"), "bottleneck", BOTTLENECKS)
-    placement = (
-        reader.one_of(("placement",), data["placement"], "placement", PLACEMENTS) if "placement" in data else None
-    )
+def _header(reader: Reader, data: dict[str, Any], read: dict[str, Any]) -> _Header:
+    """What an experiment says of itself and of its trials, by its keys with a single value."""
+    name = read.get("experiment", DEFAULT_NAME)
+    notes = read_items(reader, ("notes",), data.get("notes", []), NOTES)
+    words = [read_value(reader, ("notes", index), note, NOTE) for index, note in enumerate(notes)]
     return _Header(
         name=name,
-        title=" ".join((title or "").split()),
-        description=(description or "").strip(),
-        notes=tuple(" ".join(note.split()) for note in words if note),
-        seed=seed or 0,
-        bottleneck="path" if bottleneck == "path" else "any",
-        placement=next((text for text in PLACEMENTS if text == placement), None),
-        keep_awake=_read_flag(reader, data, "keep-awake") if "keep-awake" in data else None,
+        title=" ".join(read.get("title", name).split()),
+        description=read.get("description", "").strip(),
+        notes=tuple(" ".join(note.split()) for note in words if isinstance(note, str)),
+        seed=read.get("seed", DEFAULT_SEED),
+        bottleneck=read.get("bottleneck", "any"),
+        placement=read.get("placement"),
+        keep_awake=read.get("keep-awake"),
     )
 
 
@@ -218,13 +184,6 @@ def _read_baseline(
     return reader.one_of(("baseline",), name, "path", names) or names[0]
 
 
-def _read_flag(reader: Reader, data: dict[str, Any], key: str) -> bool:
-    value = data.get(key, False)
-    if not isinstance(value, bool):
-        reader.problem((key,), f"{key} must be true or false, not {shown(value)}")
-    return value is True
-
-
 def _read_between(reader: Reader, data: dict[str, Any], network: TopologyTemplate) -> tuple[str, str]:
     hosts = [node.name for node in network.nodes.values() if node.kind == "host"]
     if "between" not in data:
@@ -234,11 +193,9 @@ def _read_between(reader: Reader, data: dict[str, Any], network: TopologyTemplat
             reader.problem((), f"between is missing; give the two hosts that exchange traffic, out of {listed(hosts)}")
             reader.finish()
         return hosts[0], hosts[1]
-    ends = list(map(as_name, data["between"])) if isinstance(data["between"], list) else data["between"]
-    if not isinstance(ends, list) or len(ends) != 2:
-        what = f"{len(ends)} of them" if isinstance(ends, list) else shown(ends)
-        reader.problem(("between",), f"between must be a list of two hosts, the client and the server, not {what}")
-        reader.finish()
+    ends = read_pair(reader, ("between",), data["between"], BETWEEN)
+    reader.finish()
+    assert ends is not None, "what is wrong has been noted"
     for position, end in enumerate(ends):
         if not isinstance(end, str) or end not in network.nodes:
             words = suggest(end if isinstance(end, str) else "", hosts)

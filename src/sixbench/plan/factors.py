@@ -10,13 +10,23 @@ from typing import Any
 
 from ..model.parameter import Scalar
 from ..model.quoting import shown
+from .key_reader import read_names
+from .keys import Defined, NameRule, Names
 from .reader import Reader, suggest
 from .yaml_source import KeyPath
 
 MAX_LEVELS = 1000
 
 FACTOR_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
-FACTOR_NAME_RULE = "a name is 1 to 40 of A-Z, a-z, 0-9, dash and underscore, and starts with a letter"
+FACTORS = Names(
+    what="factors",
+    item=Defined(name="factor-levels"),
+    names=NameRule(
+        noun="a factor",
+        pattern=FACTOR_NAME,
+        rule="a name is 1 to 40 of A-Z, a-z, 0-9, dash and underscore, and starts with a letter",
+    ),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,10 +69,7 @@ class Factors:
         self.by_key: dict[Hashable, Factor] = {}
         self.used: set[str] = set()
         self.of_paths: set[str] = set()
-        declared = reader.mapping(("factors",), data["factors"], "factors") if "factors" in data else {}
-        for name, value in declared.items():
-            if not FACTOR_NAME.fullmatch(name):
-                reader.problem(("factors", name), f"{shown(name)} cannot name a factor: {FACTOR_NAME_RULE}")
+        for name, value in read_names(reader, ("factors",), data.get("factors", {}), FACTORS).items():
             self.declared[name] = self._levels(("factors", name), value)
 
     def setting(

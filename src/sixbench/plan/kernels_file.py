@@ -8,21 +8,24 @@ from typing import Any
 
 from ..model.experiment import Combination
 from ..model.kernels import COLUMN, DEBIAN_KERNELS, HOST_KERNEL, is_kernel_name
+from ..model.parameter import Parameter
 from ..model.quoting import listed, shown
+from .key_reader import read_items
+from .keys import Either, Items
 from .reader import Reader
 from .yaml_source import KeyPath
 
 MAX_KERNELS = 20
+_KERNEL = Parameter(name="kernel", kind="kernel", doc="")
+_SEVERAL = Items(what="kernels", item=_KERNEL, most=MAX_KERNELS, fewer="name fewer")
+KERNELS = Either((_KERNEL, _SEVERAL))
 
 
 def read_kernels(reader: Reader, data: dict[str, Any]) -> tuple[str, ...]:
     """Reads the names of kernels, in order."""
     place: KeyPath = ("kernels",)
     value = data.get("kernels", [])
-    names = reader.sequence(place, [value] if isinstance(value, str) else value, "kernels")
-    if len(names) > MAX_KERNELS:
-        reader.problem(place, f"{len(names)} kernels are more than {MAX_KERNELS}; name fewer")
-        return ()
+    names = read_items(reader, place, [value] if isinstance(value, str) else value, _SEVERAL)
     for index, name in enumerate(names):
         at = (*place, index) if isinstance(value, list) else place
         if not isinstance(name, str) or not is_kernel_name(name):

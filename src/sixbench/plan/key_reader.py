@@ -54,9 +54,8 @@ def read_names(reader: Reader, place: KeyPath, value: Any, names: Names) -> dict
         reader.problem(place, f"{len(items)} {names.what} are more than {names.most}; leave some out")
         return {}
     for name in items:
-        problem = None if names.names is None else names.names.problem(name)
-        if problem is not None:
-            reader.problem((*place, name), problem)
+        if names.names is not None:
+            reader.parsed((*place, name), name, names.names.parse)
     return items
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..model.parameter import Parameter
 from ..model.quoting import shown
+from .reader import as_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,9 +93,12 @@ class NameRule:
     pattern: re.Pattern[str]
     rule: str
 
-    def problem(self, name: str) -> str | None:
-        """The problem with a name."""
-        return None if self.pattern.fullmatch(name) else f"{shown(name)} cannot name {self.noun}: {self.rule}"
+    def parse(self, value: object) -> str:
+        """A name; a whole number is one too. Raises `ValueError`."""
+        name = as_name(value)
+        if not isinstance(name, str) or not self.pattern.fullmatch(name):
+            raise ValueError(f"{shown(name)} cannot name {self.noun}: {self.rule}")
+        return name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,5 +166,8 @@ class Defined:
     name: str
     value: Value | None = None
 
+
+A_NAME = Parameter(name="name", kind="name", doc="")
+"""A name that refers to something."""
 
 Value = Parameter | Swept | Keys | Names | Items | Pair | Either | Nothing | Defined

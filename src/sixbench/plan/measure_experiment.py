@@ -11,7 +11,7 @@ from ..model.path import Path
 from ..model.topology import Family
 from ..model.workload import Workload
 from ..model.workloads import WORKLOADS
-from .experiment_file import DEFAULT_SEED
+from .experiment_keys import DEFAULT_SEED
 
 PATH_NAMES: dict[Family, str] = {4: "ipv4", 6: "ipv6"}
 

@@ -35,7 +35,7 @@ def topology_schema() -> Schema:
     nodes = named(ref("node")) | names | counts | {"description": "For each name, host or router."}
     links = {"type": "array", "items": ref("link"), "maxItems": MAX_LINKS, "description": "Point-to-point segments."}
     written = object_of({"nodes": nodes, "links": links}, required=("nodes", "links"))
-    return {"anyOf": [written, *map(_shape, SHAPES.values())], "description": "The network."}
+    return {"anyOf": [written, *map(_shape, SHAPES.values())]}
 
 
 def hosts_schema() -> Schema:
@@ -56,7 +56,7 @@ def hosts_schema() -> Schema:
     assert tuple(properties) == HOST_KEYS, "every key of a host has its schema"
     host = {"anyOf": [{"type": "null"}, object_of(properties)]}
     names = {"propertyNames": {"pattern": whole(NAME.pattern)}, "maxProperties": MAX_HOSTS}
-    return named(host) | names | {"description": "Machines that nodes may be on, by name."}
+    return named(host) | names
 
 
 def profile_schema() -> Schema:

@@ -15,20 +15,16 @@ from ..model import units
 from ..model.framing import FRAMINGS
 from ..model.identifiers import DEVICE, NAME
 from ..model.parameter import Parameter
-from ..model.placement import PLACEMENTS
 from ..model.topology import MAX_MTU, MIN_MTU_V4
 from ..model.workload import WorkloadKind
 from ..model.workloads import WORKLOADS
-from .blocks_file import BLOCKS, REPEATS, STATISTICS
 from .dut_file import DESCRIPTION, DUT_KEYS, FORWARDING, GUEST, PORTS, PROGRAM, WIRE
 from .events_file import MAX_EVENTS
-from .experiment_file import BOTTLENECKS, DEFAULT_SEED, KEYS, MAX_SEED, REQUIRED
+from .experiment_keys import EXPERIMENT, REQUIRED
 from .factors import FACTOR_NAME
-from .kernels_file import MAX_KERNELS
 from .key_schema import KeySchemas
 from .link_settings import LINK_SETTINGS, MTU
 from .network_schema import event_schema, hosts_schema, network_definitions, profile_schema, topology_schema
-from .overrides import MAX_QUICK
 from .path_levels import UNSWEPT
 from .profile_file import MAX_PROFILES, shipped_profiles
 from .schema_terms import (
@@ -41,7 +37,6 @@ from .schema_terms import (
     parameter_schema,
     ref,
     swept,
-    text,
     value_schema,
     whole,
 )
@@ -61,130 +56,33 @@ _UNITS: dict[str, tuple[Iterable[str], str, list[str]]] = {
 def experiment_schema(mechanisms: Mapping[str, Mechanism]) -> Schema:
     """The schema of experiments that can use these mechanisms."""
     schemas = KeySchemas()
-    properties = {**_about(), **_compared(mechanisms), **_trials(schemas), **_machine()}
-    assert list(properties) == list(KEYS), "every key of an experiment has its schema"
+    properties = schemas.properties(EXPERIMENT.entries)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "sixbench experiment",
         "description": "A network, the paths through it and the traffic: see docs/experiments.",
         **object_of(properties, required=("workloads",)),
         "anyOf": [{"required": ["dut"]}, {"required": [key for key in REQUIRED if key != "workloads"]}],
-        "$defs": {**_definitions(), "path": _path(mechanisms)},
-    }
-
-
-def _about() -> dict[str, Schema]:
-    """The name and the question of an experiment, and values that others share."""
-    return {
-        "experiment": ref("name") | {"description": "Name of the experiment; the run directory has it too."},
-        "title": text("One line for reports; unless given, the name."),
-        "description": text("The question of the experiment, in a few sentences."),
-        "notes": {"type": "array", "items": text(), "description": "Remarks that reports repeat."},
-        "factors": {
-            "type": "object",
-            "propertyNames": {"pattern": whole(FACTOR_NAME.pattern)},
-            "additionalProperties": {"anyOf": [ref("level"), levels(ref("level"))]},
-            "description": "Lists of levels by name, for values that several places share as $name.",
-        },
-        "profiles": {
-            "type": "object",
-            "additionalProperties": profile_schema(),
-            "maxProperties": MAX_PROFILES,
-            "description": "Your own access networks, by name.",
-        },
+        "$defs": {**_definitions(), **schemas.definitions, **_compared(mechanisms)},
     }
 
 
 def _compared(mechanisms: Mapping[str, Mechanism]) -> dict[str, Schema]:
-    """The network, the paths that are compared, and the traffic over them."""
+    """The parts that follow from registries."""
     return {
-        "dut": _device(mechanisms),
-        "hosts": hosts_schema(),
-        "topology": topology_schema(),
-        "between": {
-            **pair(ref("name")),
-            "description": "The two hosts that exchange traffic: the client, then the server.",
-        },
+        "device": _device(mechanisms),
+        "path": _path(mechanisms),
         "paths": {
             "type": "object",
             "propertyNames": {"pattern": whole(NAME.pattern)},
             "additionalProperties": ref("path"),
             "minProperties": 1,
-            "description": "The paths that are compared: for each name its mechanism.",
         },
-        "baseline": ref("name")
-        | {"description": "The path that the others are compared with; unless given, the first."},
-        "aa": {
-            "type": "boolean",
-            "default": False,
-            "description": "Run the baseline twice, to learn how much it differs from itself.",
-        },
-        "workloads": {
-            "type": "array",
-            "items": _workload(),
-            "minItems": 1,
-            "description": "The traffic, and so the measurements.",
-        },
-    }
-
-
-def _trials(schemas: KeySchemas) -> dict[str, Schema]:
-    """The trials: their conditions, their number, and what is made of them."""
-    return {
-        "events": {
-            "type": "array",
-            "items": event_schema(),
-            "minItems": 1,
-            "maxItems": MAX_EVENTS,
-            "description": "Changes of links during every trial; they are undone after it.",
-        },
-        "kernels": {
-            "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "maxItems": MAX_KERNELS}],
-            "description": (
-                "Kernels that it runs on, each in an emulated machine, such as debian-6.1. They are a factor."
-            ),
-        },
-        **schemas.properties((BLOCKS, REPEATS, STATISTICS)),
-        "seed": {
-            **integer(0, MAX_SEED),
-            "default": DEFAULT_SEED,
-            "description": "Seed of the random order of trials.",
-        },
-        "bottleneck": {
-            "enum": list(BOTTLENECKS),
-            "default": "any",
-            "description": "With path, a trial is invalid if the machine limited it rather than the path.",
-        },
-    }
-
-
-def _machine() -> dict[str, Schema]:
-    """The use of the machine, and the changes of `--quick`."""
-    return {
-        "placement": {
-            "enum": list(PLACEMENTS),
-            "description": (
-                "Placement of the nodes of a path: all on one processor, the server on one of its own, or as the "
-                "kernel chooses. Left out, each workload has its own policy."
-            ),
-        },
-        "keep-awake": {
-            "type": "boolean",
-            "description": (
-                "Keep every processor from sleeping, by a thread of the idle class. Left out: where the machine "
-                "is virtual."
-            ),
-        },
-        "quick": {
-            "type": "object",
-            "maxProperties": MAX_QUICK,
-            "description": "Values that --quick sets, by their dotted paths, such as blocks: 3.",
-        },
-        "quick-virtual": {
-            "type": "object",
-            "maxProperties": MAX_QUICK,
-            "description": "Values that --quick sets as well where the clock is virtual.",
-        },
+        "workloads": {"type": "array", "items": _workload(), "minItems": 1},
+        "hosts": hosts_schema(),
+        "topology": topology_schema(),
+        "profiles": {"type": "object", "additionalProperties": profile_schema(), "maxProperties": MAX_PROFILES},
+        "events": {"type": "array", "items": event_schema(), "minItems": 1, "maxItems": MAX_EVENTS},
     }
 
 
@@ -198,6 +96,7 @@ def _definitions() -> dict[str, Schema]:
             "description": "A shared factor: its levels are under factors, by this name.",
         },
         "level": {"type": ["string", "number", "boolean"]},
+        "factor-levels": {"anyOf": [ref("level"), levels(ref("level"))]},
         "levels": {
             "anyOf": [ref("factor"), levels(ref("level"))],
             "description": "Levels of an option of a path: each makes a path of its own.",
@@ -246,7 +145,6 @@ def _device(mechanisms: Mapping[str, Mechanism]) -> Schema:
             object_of({**machine, **mapping, **links}, required=(GUEST,)),
             object_of({**equipment, **mapping, MTU.name: links[MTU.name]}, required=(PORTS, DESCRIPTION)),
         ],
-        "description": "A device under test between two hosts: it gives topology, between and paths.",
     }
 
 

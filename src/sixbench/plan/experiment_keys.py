@@ -1,0 +1,126 @@
+"""The keys of an experiment, declared."""
+
+from __future__ import annotations
+
+from ..model.identifiers import NAME, NAME_RULE
+from ..model.parameter import Parameter
+from ..model.placement import PLACEMENTS
+from .blocks_file import BLOCKS, REPEATS, STATISTICS
+from .factors import FACTORS
+from .kernels_file import KERNELS
+from .keys import A_NAME, Defined, Items, Keys, NameRule, Names, Pair, Part
+from .overrides import MAX_QUICK, QUICK, QUICK_VIRTUAL
+
+DEFAULT_NAME = "experiment"
+DEFAULT_SEED = 1
+REQUIRED = ("topology", "paths", "workloads")
+"""The keys that an experiment needs. `dut` stands for the first two of them."""
+
+NOTE = Parameter(name="note", kind="text", noun="a note", doc="")
+NOTES = Items(what="notes", item=NOTE)
+BETWEEN = Pair(item=A_NAME, rule="between must be a list of two hosts, the client and the server")
+
+_ABOUT = (
+    Parameter(
+        name="experiment",
+        kind="name",
+        parser=NameRule(noun="an experiment", pattern=NAME, rule=NAME_RULE).parse,
+        default=DEFAULT_NAME,
+        doc="its name, also of the run directory",
+    ),
+    Parameter(name="title", kind="text", doc="one line for reports", unless_given="the name"),
+    Parameter(name="description", kind="text", doc="the question, in a few sentences"),
+    Part(name="notes", value=NOTES, doc="remarks that reports repeat"),
+    Part(name="factors", value=FACTORS, doc="levels that several places share as $name, by name"),
+    Part(name="profiles", value=Defined(name="profiles"), doc="access networks of your own"),
+)
+"""The name and the question of an experiment, and values that others share."""
+
+_COMPARED = (
+    Part(
+        name="dut",
+        value=Defined(name="device"),
+        unless_given="none",
+        doc="the device between two hosts; it gives topology, between and paths",
+    ),
+    Part(name="hosts", value=Defined(name="hosts"), unless_given="none", doc="machines over SSH that nodes may be on"),
+    Part(name="topology", value=Defined(name="topology"), doc="the network"),
+    Part(
+        name="between",
+        value=BETWEEN,
+        unless_given="the two hosts, where there are just two; those of the shape",
+        doc="the two hosts that exchange traffic: the client, then the server",
+    ),
+    Part(name="paths", value=Defined(name="paths"), doc="the paths that are compared"),
+    Part(
+        name="baseline",
+        value=A_NAME,
+        unless_given="the first path",
+        doc="the path with which the others are compared",
+    ),
+    Parameter(name="aa", kind="flag", default=False, doc="run the baseline once more as NAME-aa, to measure the noise"),
+    Part(name="workloads", value=Defined(name="workloads"), doc="the traffic, and so the measurements"),
+)
+"""The network, the paths that are compared, and the traffic over them."""
+
+_TRIALS = (
+    Part(name="events", value=Defined(name="events"), doc="changes of links in the middle of every trial"),
+    Part(
+        name="kernels",
+        value=KERNELS,
+        doc="run it in an emulated machine with each of these kernels, such as debian-6.1; several are a factor",
+    ),
+    BLOCKS,
+    REPEATS,
+    STATISTICS,
+    Parameter(
+        name="seed",
+        kind="count",
+        minimum=0,
+        maximum=2**63 - 1,
+        default=DEFAULT_SEED,
+        doc="seed of the random order of trials",
+    ),
+    Parameter(
+        name="bottleneck",
+        kind="choice",
+        choices=("any", "path"),
+        default="any",
+        doc="path: a trial that the machine's CPU rather than the path limited is invalid",
+    ),
+)
+"""The trials: their conditions, their number, and what is made of them."""
+
+_MACHINE = (
+    Parameter(
+        name="placement",
+        kind="choice",
+        choices=PLACEMENTS,
+        unless_given="by workload",
+        doc=(
+            "the processors on which nodes run: together all on one, apart the server on one of its own, free as the "
+            "kernel decides"
+        ),
+    ),
+    Parameter(
+        name="keep-awake",
+        kind="flag",
+        unless_given="where the machine is virtual",
+        doc="processors do not sleep: a thread of the idle class keeps each awake",
+    ),
+    Part(
+        name=QUICK,
+        value=Names(what=QUICK, item=None, most=MAX_QUICK),
+        unless_given="fewer blocks, trials of 1 s",
+        doc="the changes that --quick makes: values by dotted paths, such as blocks: 3",
+    ),
+    Part(
+        name=QUICK_VIRTUAL,
+        value=Names(what=QUICK_VIRTUAL, item=None, most=MAX_QUICK),
+        unless_given="nothing",
+        doc="the same, beyond quick, on a virtual clock",
+    ),
+)
+"""The use of the machine, and the changes of `--quick`."""
+
+EXPERIMENT = Keys(what="an experiment", entries=(*_ABOUT, *_COMPARED, *_TRIALS, *_MACHINE))
