@@ -189,6 +189,7 @@ def test_a_host_without_ssh_is_this_machine() -> None:
             {"hosts": HOSTS.replace("bench@lab1.example", "-oProxyCommand=x")},
             "hosts.lab1.ssh: ssh must be as ssh takes it",
         ),
+        ({"hosts": f"{HOSTS}  lab5: {{ssh: }}\n"}, "hosts.lab5.ssh: ssh must be as ssh takes it"),
         (
             {"hosts": HOSTS.replace("left: eth5", "left: eth 5")},
             "hosts.here.interfaces.left: give it as the host calls it",

@@ -238,12 +238,6 @@ def _most(given: dict[str, Any]) -> list[int]:
     return [1, *(most for is_given, most in rules if is_given)]
 
 
-def read_repeats(reader: Reader, data: dict[str, Any]) -> int:
-    """Reads how often a trial may be repeated during which the machine was disturbed."""
-    number = read_value(reader, ("repeats",), data.get("repeats", DEFAULT_REPEATS), REPEATS)
-    return int(number or 0)
-
-
 def read_statistics(reader: Reader, data: dict[str, Any]) -> Statistics:
     """Reads how findings are made of trials."""
     place: KeyPath = ("statistics",)

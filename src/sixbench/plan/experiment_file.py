@@ -13,7 +13,7 @@ from ..model.path import Path
 from ..model.placement import Placement
 from ..model.quoting import listed, shown
 from ..model.topology import Topology
-from .blocks_file import read_blocks, read_repeats, read_statistics
+from .blocks_file import DEFAULT_REPEATS, read_blocks, read_statistics
 from .combinations import expand
 from .dut_file import write_dut
 from .events_file import read_events
@@ -59,7 +59,6 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
     read = read_plain(reader, (), data, EXPERIMENT)
     header = _header(reader, data, read)
     blocks, statistics = read_blocks(reader, data), read_statistics(reader, data)
-    repeats = read_repeats(reader, data)
     factors, profiles = Factors(reader, data), Profiles(reader, data)
     items, standing_for = write_levels(reader, factors, data.get("paths"), mechanisms)
     paths = read_paths(reader, items, mechanisms) if "paths" in data else []
@@ -113,7 +112,7 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
         combinations=combinations,
         blocks=blocks,
         statistics=statistics,
-        repeats=repeats,
+        repeats=read.get("repeats", DEFAULT_REPEATS),
         traces=traces,
         kernels=kernels,
     )
@@ -153,7 +152,7 @@ class _Header(TypedDict):
 
 
 def _header(reader: Reader, data: dict[str, Any], read: dict[str, Any]) -> _Header:
-    """What an experiment says of itself and of its trials, by its keys with a single value."""
+    """The parts of an experiment that one key each gives."""
     name = read.get("experiment", DEFAULT_NAME)
     notes = read_items(reader, ("notes",), data.get("notes", []), NOTES)
     words = [read_value(reader, ("notes", index), note, NOTE) for index, note in enumerate(notes)]

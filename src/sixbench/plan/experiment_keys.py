@@ -7,6 +7,7 @@ from ..model.parameter import Parameter
 from ..model.placement import PLACEMENTS
 from .blocks_file import BLOCKS, REPEATS, STATISTICS
 from .factors import FACTORS
+from .hosts_file import HOSTS
 from .kernels_file import KERNELS
 from .keys import A_NAME, Defined, Items, Keys, NameRule, Names, Pair, Part
 from .overrides import MAX_QUICK, QUICK, QUICK_VIRTUAL
@@ -43,7 +44,7 @@ _COMPARED = (
         unless_given="none",
         doc="the device between two hosts; it gives topology, between and paths",
     ),
-    Part(name="hosts", value=Defined(name="hosts"), unless_given="none", doc="machines over SSH that nodes may be on"),
+    Part(name="hosts", value=HOSTS, unless_given="none", doc="machines over SSH that nodes may be on"),
     Part(name="topology", value=Defined(name="topology"), doc="the network"),
     Part(
         name="between",

@@ -9,27 +9,125 @@ from typing import Any
 
 from ..model.host import Host, Over
 from ..model.identifiers import DEVICE, NAME, NAME_RULE, SSH_DESTINATION, SSH_RULE
+from ..model.parameter import Parameter, Scalar
 from ..model.quoting import listed, shown
 from ..model.topology import Topology
 from ..model.underlay import overhead_bytes
+from .key_reader import read_keys, read_names, read_pair, read_plain, read_value
+from .keys import A_NAME, Either, Keys, NameRule, Names, Nothing, Pair, Part
 from .reader import Reader, as_name, suggest
 from .yaml_source import KeyPath
 
-HOST_KEYS = ("ssh", "sudo", "interfaces", "address")
 MAX_HOSTS = 64
 MAX_INTERFACES = 32
 
 VXLAN: Over = "vxlan"
 INTERNET: Over = "internet"
-VLAN_KEYS = ("vlan", "on")
 VLAN_IDS = (1, 4094)
 """The numbers that a VLAN can have (IEEE 802.1Q table 9-2): 0 is none, and 4095 is reserved."""
 UNDERLAY_MTU_BYTES = 1500
 """The MTU that the network between two machines is taken to have, unless the link says more."""
 HERE = "this machine"
-_FORMS = (
-    f"over must be two interfaces, such as [left, left], a VLAN on them, such as {{vlan: 100, on: [left, left]}}, "
-    f"{VXLAN}, or {INTERNET}"
+
+
+def _ssh(value: object) -> Scalar:
+    if not isinstance(value, str) or not SSH_DESTINATION.fullmatch(value):
+        raise ValueError(f"ssh must be {SSH_RULE}, not {shown(value)}")
+    return value
+
+
+def _address(value: object) -> Scalar:
+    return str(ip_address(str(value)))
+
+
+def _device_name(value: object) -> Scalar:
+    if not isinstance(value, str) or not DEVICE.fullmatch(value):
+        raise ValueError(f"give it as the host calls it, such as eth1, not {shown(value)}")
+    return value
+
+
+def _vlan_id(value: object) -> Scalar:
+    least, most = VLAN_IDS
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise ValueError(f"{_VLAN_RULE}, not {shown(value)}")
+    return value
+
+
+_DEVICE_NAME = Parameter(name="device", kind="device", parser=_device_name, doc="")
+INTERFACES = Names(
+    what="interfaces",
+    item=_DEVICE_NAME,
+    names=NameRule(noun="an interface", pattern=NAME, rule=NAME_RULE),
+    most=MAX_INTERFACES,
+)
+HOST = Keys(
+    what="a host",
+    entries=(
+        Parameter(
+            name="ssh",
+            kind="ssh",
+            parser=_ssh,
+            unless_given=f"it is {HERE}",
+            doc="the destination for ssh, such as user@lab1.example",
+        ),
+        Parameter(name="sudo", kind="flag", default=False, doc="agents are started by sudo, without a password"),
+        Part(
+            name="interfaces",
+            value=INTERFACES,
+            doc="the interfaces that nodes may borrow: for each name that links use, the host's own",
+        ),
+        Parameter(
+            name="address",
+            kind="address",
+            parser=_address,
+            doc=f"the address at which the other hosts reach it, for {VXLAN} and {INTERNET}",
+        ),
+    ),
+)
+HOSTS = Names(
+    what="hosts",
+    item=Either((Nothing(), HOST)),
+    names=NameRule(noun="a host", pattern=NAME, rule=NAME_RULE),
+    most=MAX_HOSTS,
+)
+ON = Part(name="on", value=A_NAME, unless_given=HERE, doc="the host that it is on")
+
+_VLAN_RULE = f"vlan must be the number of a VLAN, {VLAN_IDS[0]} to {VLAN_IDS[1]}"
+_CARRIER = Parameter(name="carrier", kind="choice", choices=(VXLAN, INTERNET), doc="")
+_VLAN_ENDS = Pair(item=A_NAME, rule="on must be two interfaces, such as [left, left]")
+_VLAN = Keys(
+    what="a VLAN",
+    entries=(
+        Parameter(
+            name="vlan",
+            kind="count",
+            parser=_vlan_id,
+            minimum=VLAN_IDS[0],
+            maximum=VLAN_IDS[1],
+            doc="the number of the VLAN: that of the tag of its frames",
+        ),
+        Part(name="on", value=_VLAN_ENDS, doc="the interfaces at both ends, which carry this VLAN alone"),
+    ),
+    missing={
+        "vlan": f"{_VLAN_RULE}, which is missing",
+        "on": "on must be the two interfaces that have the VLAN, such as [left, left], which is missing",
+    },
+)
+_CABLE = Pair(
+    item=A_NAME,
+    rule=(
+        f"over must be two interfaces, such as [left, left], a VLAN on them, such as {{vlan: 100, on: [left, left]}}, "
+        f"{VXLAN}, or {INTERNET}"
+    ),
+)
+OVER = Part(
+    name="over",
+    value=Either((_CARRIER, _CABLE, _VLAN)),
+    unless_given="both ends are on one machine",
+    doc=(
+        "the connection of two machines: a cable between an interface of the first and one of the second, by the names "
+        "that hosts gives them, a VLAN on such a cable, vxlan, or internet: a network that is not ours"
+    ),
 )
 
 
@@ -54,54 +152,33 @@ NOTHING = Carried()
 
 def read_hosts(reader: Reader, value: Any) -> dict[str, Host]:
     """The machines by name. What is wrong is noted and left out."""
-    items = reader.mapping(("hosts",), value, "hosts")
-    if len(items) > MAX_HOSTS:
-        reader.problem(("hosts",), f"{len(items)} hosts are more than {MAX_HOSTS}; leave some out")
-        return {}
-    read = {name: _read_host(reader, name, item) for name, item in items.items()}
-    return {name: host for name, host in read.items() if host is not None}
+    items = read_names(reader, ("hosts",), value, HOSTS)
+    return {name: _read_host(reader, name, item) for name, item in items.items() if NAME.fullmatch(name)}
 
 
-def _read_host(reader: Reader, name: str, item: Any) -> Host | None:
+def _read_host(reader: Reader, name: str, item: Any) -> Host:
     path: KeyPath = ("hosts", name)
-    if not NAME.fullmatch(name):
-        reader.problem(path, f"{shown(name)} cannot name a host: {NAME_RULE}")
-        return None
-    data = reader.mapping(path, {} if item is None else item, "a host", HOST_KEYS)
     before = len(reader.problems)
-    ssh = data.get("ssh")
-    if ssh is not None and not (isinstance(ssh, str) and SSH_DESTINATION.fullmatch(ssh)):
-        reader.problem((*path, "ssh"), f"ssh must be {SSH_RULE}, not {shown(ssh)}")
-    sudo = data.get("sudo", False)
-    if not isinstance(sudo, bool):
-        reader.problem((*path, "sudo"), f"sudo must be true or false, not {shown(sudo)}")
-    elif sudo and ssh is None:
+    data = read_keys(reader, path, {} if item is None else item, HOST)
+    read = read_plain(reader, path, data, HOST)
+    if read.get("sudo") and "ssh" not in data:
         reader.problem((*path, "sudo"), f"{name} has no ssh, so that it is {HERE}; run sixbench itself as root there")
     interfaces = _read_interfaces(reader, (*path, "interfaces"), data.get("interfaces", {}))
-    address = None
-    if "address" in data:
-        address = reader.parsed((*path, "address"), data["address"], lambda text: ip_address(str(text)))
     if len(reader.problems) > before:
         return Host(name=name)  # so that nodes on it are not reported as well
-    return Host(name=name, ssh=ssh, sudo=sudo, interfaces=interfaces, address=address)
+    address = ip_address(read["address"]) if "address" in read else None
+    return Host(name=name, ssh=read.get("ssh"), sudo=read.get("sudo", False), interfaces=interfaces, address=address)
 
 
 def _read_interfaces(reader: Reader, path: KeyPath, value: Any) -> dict[str, str]:
-    items = reader.mapping(path, value, "interfaces")
-    if len(items) > MAX_INTERFACES:
-        reader.problem(path, f"{len(items)} interfaces are more than {MAX_INTERFACES}; leave some out")
-        return {}
-    texts: dict[str, str] = {}
-    for name, device in items.items():
-        if not NAME.fullmatch(name):
-            reader.problem((*path, name), f"{shown(name)} cannot name an interface: {NAME_RULE}")
-        elif not isinstance(device, str) or not DEVICE.fullmatch(device):
-            reader.problem((*path, name), f"give it as the host calls it, such as eth1, not {shown(device)}")
-        elif device in texts.values():
+    devices: dict[str, str] = {}
+    for name, item in read_names(reader, path, value, INTERFACES).items():
+        device = read_value(reader, (*path, name), item, _DEVICE_NAME) if NAME.fullmatch(name) else None
+        if device in devices.values():
             reader.problem((*path, name), f"{device} has two names; leave one of them out")
-        else:
-            texts[name] = device
-    return texts
+        elif device is not None:
+            devices[name] = str(device)
+    return devices
 
 
 def read_on(reader: Reader, path: KeyPath, value: Any, hosts: Mapping[str, Host]) -> str | None:
@@ -152,7 +229,7 @@ def read_over(
         return _read_underlay(reader, place, carrier, on, what, hosts)
     if isinstance(over, dict):
         return _read_vlan(reader, place, over, ends, on, hosts, taken)
-    devices = _read_cable(reader, place, over, _FORMS, ends, on, hosts, taken)
+    devices = _read_cable(reader, place, over, _CABLE, ends, on, hosts, taken)
     return None if devices is None else Carried(over="cable", devices=devices)
 
 
@@ -166,39 +243,29 @@ def _read_vlan(
     taken: dict[tuple[str, str], str],
 ) -> Carried | None:
     before = len(reader.problems)
-    data = reader.mapping(place, over, "a VLAN", VLAN_KEYS)
-    number = data.get("vlan")
-    least, most = VLAN_IDS
-    if isinstance(number, bool) or not isinstance(number, int) or not least <= number <= most:
-        given = f"not {shown(number)}" if "vlan" in data else "which is missing"
-        where = (*place, "vlan") if "vlan" in data else place
-        reader.problem(where, f"vlan must be the number of a VLAN, {least} to {most}, {given}")
+    data = read_keys(reader, place, over, _VLAN)
+    read = read_plain(reader, place, data, _VLAN)
     if "on" not in data:
-        reader.problem(
-            place, "on must be the two interfaces that have the VLAN, such as [left, left], which is missing"
-        )
         return None
-    form = "on must be two interfaces, such as [left, left]"
-    devices = _read_cable(reader, (*place, "on"), data["on"], form, ends, on, hosts, taken)
+    devices = _read_cable(reader, (*place, "on"), data["on"], _VLAN_ENDS, ends, on, hosts, taken)
     if devices is None or len(reader.problems) > before:
         return None
-    return Carried(over="cable", devices=devices, vlan_id=number)
+    return Carried(over="cable", devices=devices, vlan_id=read["vlan"])
 
 
 def _read_cable(
     reader: Reader,
     place: KeyPath,
     value: Any,
-    form: str,
+    pair: Pair,
     ends: tuple[str, str],
     on: tuple[str | None, str | None],
     hosts: Mapping[str, Host],
     taken: dict[tuple[str, str], str],
 ) -> tuple[str, str] | None:
-    """The interfaces at both ends, as the machines call them. `form`: what is said of anything else."""
-    names = list(map(as_name, value)) if isinstance(value, list) else None
-    if names is None or len(names) != 2:
-        reader.problem(place, f"{form}, not {shown(value)}")
+    """The interfaces at both ends, as the machines call them."""
+    names = read_pair(reader, place, value, pair)
+    if names is None:
         return None
     devices = [
         _device(reader, (*place, index), item, on[index], hosts, taken, ends) for index, item in enumerate(names)

@@ -12,12 +12,11 @@ from .yaml_source import KeyPath
 
 
 def read_keys(reader: Reader, place: KeyPath, value: Any, keys: Keys) -> dict[str, Any]:
-    """The mapping as it is written. Notes keys that are unknown, and the first that is missing."""
+    """The mapping as it is written. Notes keys that are unknown, and those that are missing."""
     data = reader.mapping(place, value, keys.what, keys.names)
     if isinstance(value, dict):
-        missing = next((sentence for key, sentence in keys.missing.items() if key not in data), None)
-        if missing is not None:
-            reader.problem(place, missing)
+        for key in (key for key in keys.missing if key not in data):
+            reader.problem(place, keys.missing[key])
     return data
 
 
@@ -34,6 +33,8 @@ def read_plain(reader: Reader, place: KeyPath, data: dict[str, Any], keys: Keys)
 def read_value(reader: Reader, place: KeyPath, value: Any, parameter: Parameter) -> Scalar | None:
     """A single value."""
     noun = parameter.noun or parameter.name
+    if parameter.parser is not None:
+        return reader.parsed(place, value, parameter.parse)
     if parameter.kind == "choice":
         return reader.one_of(place, value, noun, parameter.choices)
     if parameter.kind == "count":

@@ -93,10 +93,14 @@ class NameRule:
     pattern: re.Pattern[str]
     rule: str
 
+    def allows(self, name: str) -> bool:
+        """True if a text is such a name."""
+        return self.pattern.fullmatch(name) is not None
+
     def parse(self, value: object) -> str:
         """A name; a whole number is one too. Raises `ValueError`."""
         name = as_name(value)
-        if not isinstance(name, str) or not self.pattern.fullmatch(name):
+        if not isinstance(name, str) or not self.allows(name):
             raise ValueError(f"{shown(name)} cannot name {self.noun}: {self.rule}")
         return name
 

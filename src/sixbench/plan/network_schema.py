@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ..model.emulation import WAYS
-from ..model.identifiers import DEVICE, LINK_NAME, NAME, SSH_DESTINATION, SYSCTL
+from ..model.identifiers import LINK_NAME, NAME, SYSCTL
 from .events_file import CHANGEABLE, EVENT_KEYS
-from .hosts_file import HOST_KEYS, INTERNET, MAX_HOSTS, MAX_INTERFACES, VLAN_IDS, VLAN_KEYS, VXLAN
+from .hosts_file import ON, OVER
+from .key_schema import KeySchemas
 from .link_addresses import NO_ADDRESSES
 from .link_settings import DIRECTION_SETTINGS, LINK_SETTINGS
 from .node_settings import NODE_KEYS, NODE_KINDS, NODE_SETTINGS
@@ -38,27 +39,6 @@ def topology_schema() -> Schema:
     return {"anyOf": [written, *map(_shape, SHAPES.values())]}
 
 
-def hosts_schema() -> Schema:
-    """The machines that nodes may be on."""
-    device = {"type": "string", "pattern": whole(DEVICE.pattern)}
-    properties: dict[str, Schema] = {
-        "ssh": {
-            "type": "string",
-            "pattern": whole(SSH_DESTINATION.pattern),
-            "description": "The destination for ssh, such as user@lab1.example; left out, it is this machine.",
-        },
-        "sudo": {"type": "boolean", "default": False, "description": "Start agents by sudo, without a password."},
-        "interfaces": named(device)
-        | {"propertyNames": {"pattern": whole(NAME.pattern)}, "maxProperties": MAX_INTERFACES}
-        | {"description": "The interfaces that nodes may borrow: for each name that links use, the host's own."},
-        "address": text("The address at which the other hosts reach it, for vxlan and internet."),
-    }
-    assert tuple(properties) == HOST_KEYS, "every key of a host has its schema"
-    host = {"anyOf": [{"type": "null"}, object_of(properties)]}
-    names = {"propertyNames": {"pattern": whole(NAME.pattern)}, "maxProperties": MAX_HOSTS}
-    return named(host) | names
-
-
 def profile_schema() -> Schema:
     """An access network."""
     properties: dict[str, Schema] = {
@@ -75,7 +55,7 @@ def profile_schema() -> Schema:
     return object_of(properties, required=SIDES)
 
 
-def network_definitions() -> dict[str, Schema]:
+def network_definitions(schemas: KeySchemas) -> dict[str, Schema]:
     """Parts that explicit networks and short forms share."""
     links = {f"link-{key}": parameter_schema(parameter) for key, parameter in LINK_SETTINGS.items()}
     nodes = {f"node-{key}": parameter_schema(parameter) for key, parameter in NODE_SETTINGS.items()}
@@ -98,17 +78,17 @@ def network_definitions() -> dict[str, Schema]:
         },
         **nodes,
         "sysctl": sysctl,
-        "link": object_of(_link_properties(), required=("endpoints",)),
-        "changed-link": object_of(_link_properties()),
-        "node": {"anyOf": [{"enum": list(NODE_KINDS)}, object_of(_node_properties(), required=("kind",))]},
-        "changed-node": {"anyOf": [{"enum": list(NODE_KINDS)}, object_of(_node_properties())]},
+        "link": object_of(_link_properties(schemas), required=("endpoints",)),
+        "changed-link": object_of(_link_properties(schemas)),
+        "node": {"anyOf": [{"enum": list(NODE_KINDS)}, object_of(_node_properties(schemas), required=("kind",))]},
+        "changed-node": {"anyOf": [{"enum": list(NODE_KINDS)}, object_of(_node_properties(schemas))]},
     }
 
 
-def _node_properties() -> dict[str, Schema]:
+def _node_properties(schemas: KeySchemas) -> dict[str, Schema]:
     properties: dict[str, Schema] = {
         "kind": {"enum": list(NODE_KINDS)},
-        "on": ref("name") | {"description": "The host that it is on; unless given, this machine."},
+        **schemas.properties((ON,)),
         "sysctl": ref("sysctl"),
         **_node_settings(),
     }
@@ -120,7 +100,7 @@ def _node_settings() -> dict[str, Schema]:
     return {key: ref(f"node-{key}") for key in NODE_SETTINGS}
 
 
-def _link_properties() -> dict[str, Schema]:
+def _link_properties(schemas: KeySchemas) -> dict[str, Schema]:
     address = {"type": "string", "pattern": r"^\S+/[0-9]+$"}
     doc = (
         "Addresses of the endpoints with prefix lengths; none if it does not carry the family; unless given: automatic"
@@ -133,13 +113,7 @@ def _link_properties() -> dict[str, Schema]:
             "pattern": whole(LINK_NAME.pattern),
             "description": "unless given: its endpoints with a dash between",
         },
-        "over": {
-            "anyOf": [{"enum": [VXLAN, INTERNET]}, pair(ref("name")), _vlan()],
-            "description": (
-                "Connection of two machines: a cable between an interface of the first and one of the second, by the "
-                "names that hosts gives them, a VLAN on such a cable, vxlan, or internet: a network that is not ours."
-            ),
-        },
+        **schemas.properties((OVER,)),
         **{key: ref(f"link-{key}") for key in LINK_SETTINGS},
         **{
             way: object_of({key: ref(f"link-{key}") for key in DIRECTION_SETTINGS})
@@ -151,15 +125,6 @@ def _link_properties() -> dict[str, Schema]:
     }
     assert set(properties) == set(LINK_KEYS), "every key of a link has its schema"
     return properties
-
-
-def _vlan() -> Schema:
-    properties = {
-        "vlan": integer(*VLAN_IDS) | {"description": "The number of the VLAN: that of the tag of its frames."},
-        "on": pair(ref("name")) | {"description": "The interfaces at both ends, which carry this VLAN alone."},
-    }
-    assert tuple(properties) == VLAN_KEYS, "every key of a VLAN has its schema"
-    return object_of(properties, required=VLAN_KEYS)
 
 
 def _shape(shape: Shape) -> Schema:
