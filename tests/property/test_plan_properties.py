@@ -21,10 +21,10 @@ from sixbench.model.experiment import Experiment
 from sixbench.model.workloads import WORKLOADS
 from sixbench.plan.experiment_file import read_experiment, read_topology_only
 from sixbench.plan.experiment_keys import EXPERIMENT
+from sixbench.plan.link_keys import LINK
 from sixbench.plan.overrides import apply_quick, apply_set
 from sixbench.plan.schedule import all_trials, block_order
 from sixbench.plan.schema import experiment_schema
-from sixbench.plan.topology_file import LINK_KEYS
 from sixbench.plan.yaml_source import parse_yaml
 
 pytestmark = pytest.mark.computes
@@ -104,7 +104,7 @@ SYNTAX = (
 )
 WORDS = (
     *EXPERIMENT.names,
-    *LINK_KEYS,
+    *LINK.names,
     *WORKLOADS,
     "nodes",
     "links",
@@ -201,7 +201,7 @@ nested = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from([*EXPERIMENT.names, *LINK_KEYS, "nodes", "h1", "tcp-rr", "min"]) | st.text(max_size=4),
+            st.sampled_from([*EXPERIMENT.names, *LINK.names, "nodes", "h1", "tcp-rr", "min"]) | st.text(max_size=4),
             inner,
             max_size=3,
         )

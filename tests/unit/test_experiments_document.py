@@ -24,12 +24,11 @@ from sixbench.plan.blocks_file import REPEATS, RULES, STATISTICS_KEYS
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.experiment_keys import EXPERIMENT, REQUIRED
 from sixbench.plan.keys import Entry, Part, Swept
-from sixbench.plan.link_settings import LINK_SETTINGS
+from sixbench.plan.link_keys import LINK
 from sixbench.plan.node_settings import NODE_SETTINGS
 from sixbench.plan.overrides import apply_quick
 from sixbench.plan.schema import experiment_schema
 from sixbench.plan.shapes import SHAPES
-from sixbench.plan.topology_file import LINK_KEYS
 from sixbench.plan.yaml_source import parse_yaml
 
 pytestmark = pytest.mark.computes
@@ -141,8 +140,7 @@ def test_the_first_page_names_every_other() -> None:
 
 def test_every_key_is_told() -> None:
     assert tuple(rows("Keys")) == EXPERIMENT.names
-    told = [name.strip("` ") for key in rows("Links") for name in key.split(",")]
-    assert tuple(told) == LINK_KEYS
+    assert tuple(rows("Links")) == LINK.names
 
 
 @pytest.mark.parametrize("entry", EXPERIMENT.entries, ids=operator.attrgetter("name"))
@@ -150,9 +148,9 @@ def test_every_key_of_an_experiment_is_told(entry: Entry) -> None:
     assert_row(rows("Keys")[entry.name], entry, is_required=entry.name in REQUIRED)
 
 
-@pytest.mark.parametrize("key", LINK_SETTINGS)
-def test_every_setting_of_a_link_is_told(key: str) -> None:
-    assert rows("Links")[key] == told(LINK_SETTINGS[key])
+@pytest.mark.parametrize("entry", LINK.entries, ids=operator.attrgetter("name"))
+def test_every_key_of_a_link_is_told(entry: Entry) -> None:
+    assert_row(rows("Links")[entry.name], entry, is_required=entry.name in LINK.missing)
 
 
 @pytest.mark.parametrize("entry", [*RULES.entries, REPEATS, *STATISTICS_KEYS.entries], ids=operator.attrgetter("name"))
@@ -203,6 +201,7 @@ def told(parameter: Parameter) -> list[str]:
         "duration": "time",
         "count": "whole number",
         "word": "name",
+        "link-name": "name, up to 81 characters",
         "ipv4-prefix": "IPv4 prefix",
         "ipv6-prefix": "IPv6 prefix",
         "eam": "table of IPv4 to IPv6",

@@ -47,7 +47,10 @@ ParameterKind = Literal[
     "states",
     "profile",
     "text",
+    "cidr",
     "link-name",
+    "row-mtu",
+    "sysctl",
     "device",
     "ssh",
 ]

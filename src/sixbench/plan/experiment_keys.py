@@ -11,6 +11,7 @@ from .hosts_file import HOSTS
 from .kernels_file import KERNELS
 from .keys import A_NAME, Defined, Items, Keys, NameRule, Names, Pair, Part
 from .overrides import MAX_QUICK, QUICK, QUICK_VIRTUAL
+from .topology_keys import TOPOLOGY
 
 DEFAULT_NAME = "experiment"
 DEFAULT_SEED = 1
@@ -45,7 +46,7 @@ _COMPARED = (
         doc="the device between two hosts; it gives topology, between and paths",
     ),
     Part(name="hosts", value=HOSTS, unless_given="none", doc="machines over SSH that nodes may be on"),
-    Part(name="topology", value=Defined(name="topology"), doc="the network"),
+    Part(name="topology", value=TOPOLOGY, doc="the network"),
     Part(
         name="between",
         value=BETWEEN,

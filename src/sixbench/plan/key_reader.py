@@ -6,7 +6,7 @@ from typing import Any
 
 from ..model.parameter import Parameter, Scalar
 from ..model.quoting import shown
-from .keys import Items, Keys, Names, Pair
+from .keys import A_NAME, Items, Keys, Names, Pair
 from .reader import Reader, as_name
 from .yaml_source import KeyPath
 
@@ -15,9 +15,14 @@ def read_keys(reader: Reader, place: KeyPath, value: Any, keys: Keys) -> dict[st
     """The mapping as it is written. Notes keys that are unknown, and those that are missing."""
     data = reader.mapping(place, value, keys.what, keys.names)
     if isinstance(value, dict):
-        for key in (key for key in keys.missing if key not in data):
-            reader.problem(place, keys.missing[key])
+        note_missing(reader, place, data, keys)
     return data
+
+
+def note_missing(reader: Reader, place: KeyPath, data: dict[str, Any], keys: Keys) -> None:
+    """Notes the keys that must be given and are not."""
+    for key in (key for key in keys.missing if key not in data):
+        reader.problem(place, keys.missing[key])
 
 
 def read_plain(reader: Reader, place: KeyPath, data: dict[str, Any], keys: Keys) -> dict[str, Any]:
@@ -72,10 +77,10 @@ def read_items(reader: Reader, place: KeyPath, value: Any, items: Items) -> list
 
 
 def read_pair(reader: Reader, place: KeyPath, value: Any, pair: Pair) -> tuple[Any, Any] | None:
-    """The two elements, numbers as names."""
+    """The two elements; whole numbers are text where they are names."""
     if not isinstance(value, list) or len(value) != 2:
         given = f"{len(value)} of them" if isinstance(value, list) else shown(value)
         reader.problem(place, f"{pair.rule}, not {given}")
         return None
-    first, second = map(as_name, value)
+    first, second = map(as_name, value) if pair.item is A_NAME else value
     return first, second

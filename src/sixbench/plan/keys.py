@@ -61,7 +61,8 @@ class Keys:
 
     Attributes:
         what: a noun for messages, such as `a link`.
-        missing: the keys that must be given, each with the sentence where it is not.
+        missing: the keys that must be given, each with the sentence where it is not; empty: the reader of the mapping
+            has words of its own.
         least: the fewest keys that make sense.
     """
 
@@ -87,11 +88,13 @@ class NameRule:
     Attributes:
         noun: what they name, such as `a node`.
         rule: the sentence about names, for messages.
+        sentence: all of the message about a wrong name, where it has other words.
     """
 
     noun: str
     pattern: re.Pattern[str]
-    rule: str
+    rule: str = ""
+    sentence: str = ""
 
     def allows(self, name: str) -> bool:
         """True if a text is such a name."""
@@ -101,7 +104,7 @@ class NameRule:
         """A name; a whole number is one too. Raises `ValueError`."""
         name = as_name(value)
         if not isinstance(name, str) or not self.allows(name):
-            raise ValueError(f"{shown(name)} cannot name {self.noun}: {self.rule}")
+            raise ValueError(self.sentence or f"{shown(name)} cannot name {self.noun}: {self.rule}")
         return name
 
 

@@ -8,6 +8,8 @@ from ipaddress import IPv4Interface, IPv4Network, IPv6Interface, IPv6Network
 from typing import Any, TypeVar
 
 from ..model.quoting import printable, shown
+from .key_reader import read_pair
+from .keys import Pair
 from .reader import Reader
 from .yaml_source import KeyPath
 
@@ -18,26 +20,19 @@ _PREFIX_LENGTHS = {4: (8, 31), 6: (16, 127)}
 addresses (RFC 3021, RFC 6164)."""
 
 
-NO_ADDRESSES = "none"
-"""The word that stands in place of addresses if the link does not carry that family."""
-
-
 def read_addresses(
-    reader: Reader, path: KeyPath, value: Any, kind: Callable[[str], _Address], example: str
+    reader: Reader, path: KeyPath, value: Any, kind: Callable[[str], _Address], pair: Pair
 ) -> tuple[_Address, _Address] | None:
     """The addresses of both ends, in the order of `endpoints`.
 
     Args:
         kind: `IPv4Interface` or `IPv6Interface`.
-        example: two addresses as they should be written.
+        pair: the declaration of such a list.
     """
-    if not isinstance(value, list) or len(value) != 2:
-        what = f"{len(value)} of them" if isinstance(value, list) else shown(value)
-        reader.problem(
-            path, f"two addresses with prefix lengths, in the order of endpoints, such as [{example}], not {what}"
-        )
+    both = read_pair(reader, path, value, pair)
+    if both is None:
         return None
-    first, second = (_address(reader, (*path, position), item, kind) for position, item in enumerate(value))
+    first, second = (_address(reader, (*path, position), item, kind) for position, item in enumerate(both))
     if first is None or second is None:
         return None
     if first.network != second.network:

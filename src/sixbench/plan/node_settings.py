@@ -13,11 +13,11 @@ from ..model.parameter import Parameter, Scalar
 from ..model.quoting import printable, shown
 from ..model.topology import FragmentPolicy, IcmpPolicy, NatPorts, Node, NodeKind
 from .factors import Assignment, Factors, Setting, Varying, resolve
-from .hosts_file import read_on
+from .hosts_file import ON, read_on
+from .key_reader import read_keys, read_names, read_value
+from .keys import Defined, Either, Keys, NameRule, Names, Part, Swept
 from .reader import Reader
 from .yaml_source import KeyPath
-
-NODE_KINDS = get_args(NodeKind)
 
 SEVERAL_NUMBERS = frozenset(f"net.ipv4.{name}" for name in ("tcp_mem", "tcp_rmem", "tcp_wmem", "udp_mem"))
 
@@ -82,8 +82,41 @@ _OF_NODES = (
 )
 NODE_SETTINGS: Mapping[str, Parameter] = {parameter.name: parameter for parameter in _OF_NODES}
 """The parameters of a router, by name. A column is the field of `model.topology.Node` that it sets."""
+SWEPT_NODE_SETTINGS = tuple(Swept(parameter=parameter, definition=f"node-{parameter.name}") for parameter in _OF_NODES)
 
-NODE_KEYS = ("kind", "on", "sysctl", *NODE_SETTINGS)
+
+def _sysctl_value(value: object) -> Scalar:
+    if isinstance(value, bool):
+        return int(value)
+    if not isinstance(value, (str, int, float)) or not str(value) or printable(str(value)) != str(value):
+        raise ValueError(f"a setting's value must be a number or text on one line, not {shown(value)}")
+    return value
+
+
+_SYSCTL_VALUE = Parameter(name="value", kind="sysctl", parser=_sysctl_value, doc="the value of the setting")
+_SYSCTL_NAMES = NameRule(
+    noun="a setting",
+    pattern=SYSCTL,
+    sentence="only settings of the network can be set in a node, such as net.ipv4.tcp_sack",
+)
+_SYSCTL = Names(what="sysctl", item=Swept(parameter=_SYSCTL_VALUE), names=_SYSCTL_NAMES)
+SYSCTL_PART = Part(
+    name="sysctl",
+    value=Defined(name="sysctl", value=_SYSCTL),
+    doc="kernel settings of the node's network, such as net.ipv4.tcp_sack: 0",
+)
+
+KIND = Parameter(name="kind", kind="choice", noun="kind of node", choices=get_args(NodeKind), doc="host or router")
+NODE = Keys(
+    what="a node",
+    entries=(KIND, ON, SYSCTL_PART, *SWEPT_NODE_SETTINGS),
+    missing={"kind": "the kind is missing; it is host or router"},
+)
+A_NODE = Defined(name="node", value=Either((KIND, NODE)))
+A_CHANGED_NODE = Defined(
+    name="changed-node", value=Either((KIND, Keys(what="the changes of a node", entries=NODE.entries)))
+)
+"""A node of a shape, of which only the differences are given."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,11 +147,10 @@ def read_node(
     """Reads `router`, or a mapping with a kind and settings. What is wrong is noted and left out."""
     if not isinstance(item, dict):
         return NodeTemplate(name=name, kind=_kind(reader, path, item))
-    data = reader.mapping(path, item, "a node", NODE_KEYS)
+    data = read_keys(reader, path, item, NODE)
     on = read_on(reader, (*path, "on"), data["on"], hosts) if "on" in data else None
     sysctl = _read_sysctl(reader, factors, (*path, "sysctl"), data["sysctl"]) if "sysctl" in data else {}
     if "kind" not in data:
-        reader.problem(path, "the kind is missing; it is host or router")
         return NodeTemplate(name=name, kind="host", on=on, sysctl=sysctl)
     kind = _kind(reader, (*path, "kind"), data["kind"])
     settings: dict[str, Setting] = {}
@@ -140,22 +172,21 @@ def read_node(
 
 
 def _kind(reader: Reader, path: KeyPath, value: Any) -> NodeKind:
-    return "router" if reader.one_of(path, value, "kind of node", NODE_KINDS) == "router" else "host"
+    return "router" if read_value(reader, path, value, KIND) == "router" else "host"
 
 
 def _read_sysctl(reader: Reader, factors: Factors, place: KeyPath, value: Any) -> dict[str, Setting]:
     sysctl: dict[str, Setting] = {}
-    for name, setting in reader.mapping(place, value, "sysctl").items():
+    for name, setting in read_names(reader, place, value, _SYSCTL).items():
         path = (*place, name)
-        if not SYSCTL.fullmatch(name):
-            reader.problem(path, "only settings of the network can be set in a node, such as net.ipv4.tcp_sack")
+        if not _SYSCTL_NAMES.allows(name):
             continue
         if isinstance(setting, list) and name.replace("/", ".") in SEVERAL_NUMBERS and any(map(_is_number, setting)):
             words = "several numbers in one text, such as 4096 87380 6291456; a list would mean levels"
             reader.problem(path, f"{name} takes {words}")
             continue
         pair = (("sysctl", name), re.sub(r"[^A-Za-z0-9]", "_", name))
-        read = factors.setting(path, setting, _sysctl_value, "", pair)
+        read = factors.setting(path, setting, _SYSCTL_VALUE.parse, "", pair)
         if read is not None:
             sysctl[name] = read
     return sysctl
@@ -163,11 +194,3 @@ def _read_sysctl(reader: Reader, factors: Factors, place: KeyPath, value: Any) -
 
 def _is_number(value: object) -> bool:
     return isinstance(value, (int, float))
-
-
-def _sysctl_value(value: object) -> Scalar:
-    if isinstance(value, bool):
-        return int(value)
-    if not isinstance(value, (str, int, float)) or not str(value) or printable(str(value)) != str(value):
-        raise ValueError(f"a setting's value must be a number or text on one line, not {shown(value)}")
-    return value

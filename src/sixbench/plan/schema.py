@@ -24,7 +24,7 @@ from .experiment_keys import EXPERIMENT, REQUIRED
 from .factors import FACTOR_NAME
 from .key_schema import KeySchemas
 from .link_settings import LINK_SETTINGS, MTU
-from .network_schema import event_schema, network_definitions, profile_schema, topology_schema
+from .network_schema import event_schema, profile_schema
 from .path_levels import UNSWEPT
 from .profile_file import MAX_PROFILES, shipped_profiles
 from .schema_terms import (
@@ -57,14 +57,13 @@ def experiment_schema(mechanisms: Mapping[str, Mechanism]) -> Schema:
     """The schema of experiments that can use these mechanisms."""
     schemas = KeySchemas()
     properties = schemas.properties(EXPERIMENT.entries)
-    network = network_definitions(schemas)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "sixbench experiment",
         "description": "A network, the paths through it and the traffic: see docs/experiments.",
         **object_of(properties, required=("workloads",)),
         "anyOf": [{"required": ["dut"]}, {"required": [key for key in REQUIRED if key != "workloads"]}],
-        "$defs": {**_definitions(), **network, **schemas.definitions, **_compared(mechanisms)},
+        "$defs": {**_definitions(), **schemas.definitions, **_compared(mechanisms)},
     }
 
 
@@ -80,7 +79,6 @@ def _compared(mechanisms: Mapping[str, Mechanism]) -> dict[str, Schema]:
             "minProperties": 1,
         },
         "workloads": {"type": "array", "items": _workload(), "minItems": 1},
-        "topology": topology_schema(),
         "profiles": {"type": "object", "additionalProperties": profile_schema(), "maxProperties": MAX_PROFILES},
         "events": {"type": "array", "items": event_schema(), "minItems": 1, "maxItems": MAX_EVENTS},
     }

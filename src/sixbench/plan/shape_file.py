@@ -12,14 +12,13 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 
 from ..model.quoting import shown
+from .key_reader import read_keys, read_value
 from .link_settings import LINK_SETTINGS
 from .node_settings import NODE_SETTINGS
 from .reader import Reader, as_name, suggest
 from .shapes import MAX_LINKS, SHAPES, Shape, Skeleton
+from .topology_keys import NODE_NAMES, SETTINGS, form_of, sizes_of
 from .yaml_source import KeyPath
-
-SETTINGS = ("names", *LINK_SETTINGS, "ipv4", "ipv6", *NODE_SETTINGS, "sysctl")
-"""The keys of a short form beside its size. They are for every link, for every router, or for every node."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +73,7 @@ def _given(reader: Reader, shape: Shape, data: Mapping[str, Any]) -> _Given | No
     given: _Given = {key: (data[key], (*place, key)) for key in data if key in SETTINGS}
     inner = data[shape.name]
     if isinstance(inner, dict):
-        reader.mapping((*place, shape.name), inner, f"a {shape.name}", (*shape.sizes, *SETTINGS))
+        read_keys(reader, (*place, shape.name), inner, form_of(shape))
         for key in (key for key in inner if key in SETTINGS):
             if key in given:
                 reader.problem((*place, key), f"{key} is given in the {shape.name} too; keep one")
@@ -94,13 +93,13 @@ def _sizes(reader: Reader, shape: Shape, value: Any) -> dict[str, int] | None:
             return None
         value = {shape.required[0]: value}
     sizes: dict[str, int] = {}
-    for name, (least, most) in shape.sizes.items():
+    for name, parameter in sizes_of(shape).items():
         if name in value:
             path = (*place, name)
-            read = reader.count(path if path in reader.source.lines else place, value[name], name, least, most)
+            read = read_value(reader, path if path in reader.source.lines else place, value[name], parameter)
             if read is None:
                 return None
-            sizes[name] = read
+            sizes[name] = int(read)
         elif name in shape.required:
             reader.problem(place, f"{name} is missing; write it such as {{{example}}}")
             return None
@@ -128,13 +127,10 @@ def _fits(reader: Reader, shape: Shape, sizes: Mapping[str, int], place: KeyPath
 
 def _renamed(reader: Reader, skeleton: Skeleton, given: _Given) -> Skeleton | None:
     """Gives the nodes names as the user wants them: a word and numbers from 0, in the order of nodes."""
-    if "names" not in given:
+    if NODE_NAMES.name not in given:
         return skeleton
-    value, place = given["names"]
-    if not isinstance(value, str) or not value.replace("-", "").isalnum() or not value.isascii() or len(value) > 30:
-        reader.problem(
-            place, f"names of nodes cannot begin with {shown(value)}; give at most 30 letters, digits and dashes"
-        )
+    value, place = given[NODE_NAMES.name]
+    if read_value(reader, place, value, NODE_NAMES) is None:
         return None
     name = {old: f"{value}{number}" for number, old in enumerate(skeleton.nodes)}
     return Skeleton(

@@ -10,25 +10,24 @@ from typing import Any, TypeVar
 
 from ..model.emulation import WAYS
 from ..model.host import Host
-from ..model.identifiers import LINK_NAME, LINK_NAME_RULE, NAME, NAME_RULE
 from ..model.quoting import shown
 from ..model.topology import Interface, Link, Port, Topology
 from .addressing import link_ipv4, link_ipv6
 from .factors import Assignment, Factors, Setting
 from .hosts_file import Carried, read_over
-from .link_addresses import NO_ADDRESSES, LinkPrefix, check_prefixes, read_addresses
+from .key_reader import note_missing, read_items, read_keys, read_names, read_pair
+from .link_addresses import LinkPrefix, check_prefixes, read_addresses
+from .link_keys import ADDRESSES, DIRECTIONS, ENDPOINTS, LINK, LINK_NAMES, NO_ADDRESSES
 from .link_settings import DIRECTION_SETTINGS, LINK_SETTINGS
 from .link_template import LinkTemplate
 from .node_settings import NodeTemplate, read_node
 from .profile_file import Profiles
-from .reader import Reader, as_name, suggest
+from .reader import Reader, suggest
 from .setting_reader import NamedFiles, read_setting
-from .shape_file import SETTINGS, write_out
-from .shapes import MAX_LINKS, MAX_NODES, SHAPES
+from .shape_file import write_out
+from .shapes import SHAPES
+from .topology_keys import LINKS, NODES, SETTINGS, WRITTEN_OUT
 from .yaml_source import KeyPath, Source
-
-FAMILY_KEYS = ("ipv4", "ipv6")
-LINK_KEYS = ("endpoints", "name", "over", *LINK_SETTINGS, *WAYS, *FAMILY_KEYS)
 
 _Address = TypeVar("_Address", IPv4Interface, IPv6Interface)
 
@@ -134,7 +133,7 @@ def read_topology(
         hosts: the machines that nodes may be on.
     """
     place: KeyPath = ("topology",)
-    data = reader.mapping(place, value, "topology", ("nodes", "links", *_shape_keys(value)))
+    data = reader.mapping(place, value, WRITTEN_OUT.what, (*WRITTEN_OUT.names, *_shape_keys(value)))
     between = None
     numbers: dict[int, int] = {}
     if data.keys() & SHAPES:
@@ -144,22 +143,14 @@ def read_topology(
         reader.moved.update(written.moved)
         data = {"nodes": written.nodes, "links": written.links}
         between, numbers = written.between, written.numbers
+    elif isinstance(value, dict):
+        note_missing(reader, place, data, WRITTEN_OUT)
     nodes: dict[str, NodeTemplate] = {}
     links: list[LinkTemplate] = []
     if "nodes" in data:
         nodes = _read_nodes(reader, factors, data["nodes"], hosts)
-    elif isinstance(value, dict):
-        reader.problem(
-            place,
-            "the nodes are missing; give a mapping such as {h1: host, r1: router, h2: host}, or a shape such as "
-            "chain: 5",
-        )
     if "links" in data:
         links = _read_links(reader, factors, profiles, data["links"], nodes, numbers, hosts)
-    elif isinstance(value, dict) and not value.keys() & SHAPES:
-        reader.problem(
-            place, "the links are missing; give a list such as [{endpoints: [h1, r1]}, {endpoints: [r1, h2]}]"
-        )
     _check(reader, factors, links, wants_ipv6)
     return TopologyTemplate(nodes=nodes, links=tuple(links), between=between, hosts=hosts)
 
@@ -172,15 +163,7 @@ def _shape_keys(value: Any) -> tuple[str, ...]:
 def _read_nodes(reader: Reader, factors: Factors, value: Any, hosts: Mapping[str, Host]) -> dict[str, NodeTemplate]:
     """Reads the nodes. Wrong ones are kept, so that links to them are not reported as well."""
     place = ("topology", "nodes")
-    items = reader.mapping(place, value, "nodes")
-    if not items and isinstance(value, dict):
-        reader.problem(place, "no node is given; a network has at least two hosts, such as {h1: host, h2: host}")
-    if len(items) > MAX_NODES:
-        reader.problem(place, f"{len(items)} nodes are more than {MAX_NODES}; leave some out")
-        return {}
-    for name in items:
-        if not NAME.fullmatch(name):
-            reader.problem((*place, name), f"{shown(name)} cannot name a node: {NAME_RULE}")
+    items = read_names(reader, place, value, NODES)
     return {name: read_node(reader, factors, (*place, name), name, item, hosts) for name, item in items.items()}
 
 
@@ -194,10 +177,7 @@ def _read_links(
     hosts: Mapping[str, Host],
 ) -> list[LinkTemplate]:
     place = ("topology", "links")
-    items = reader.sequence(place, value, "links")
-    if len(items) > MAX_LINKS:
-        reader.problem(place, f"{len(items)} links are more than {MAX_LINKS}; leave some out")
-        return []
+    items = read_items(reader, place, value, LINKS)
     links: dict[str, LinkTemplate] = {}
     prefixes: list[LinkPrefix] = []
     numbering = Numbering(nodes, hosts)
@@ -206,7 +186,7 @@ def _read_links(
     addresses_v4 = partial(link_ipv4, links=len(items))
     for index, item in enumerate(items):
         path: KeyPath = (*place, index)
-        data = reader.mapping(path, item, "a link", LINK_KEYS)
+        data = read_keys(reader, path, item, LINK)
         ends = _read_endpoints(reader, path, data, nodes) if isinstance(item, dict) else None
         if ends is None:
             continue
@@ -225,7 +205,7 @@ def _read_links(
             )
             continue
         links[link.name] = link
-        for key in FAMILY_KEYS:
+        for key in ADDRESSES:
             address = getattr(link.interfaces[0], key)
             if address is not None:
                 prefixes.append(LinkPrefix(link=link.name, index=index, network=address.network, by_hand=key in data))
@@ -237,13 +217,8 @@ def _read_endpoints(
     reader: Reader, path: KeyPath, data: dict[str, Any], nodes: dict[str, NodeTemplate]
 ) -> tuple[str, str] | None:
     place = (*path, "endpoints")
-    if "endpoints" not in data:
-        reader.problem(path, "the endpoints are missing; give the two nodes that the link joins, such as [h1, r1]")
-        return None
-    ends = list(map(as_name, data["endpoints"])) if isinstance(data["endpoints"], list) else data["endpoints"]
-    if not isinstance(ends, list) or len(ends) != 2:
-        what = f"{len(ends)} of them" if isinstance(ends, list) else shown(ends)
-        reader.problem(place, f"endpoints must be a list of two nodes, such as [h1, r1], not {what}")
+    ends = read_pair(reader, place, data["endpoints"], ENDPOINTS) if "endpoints" in data else None
+    if ends is None:
         return None
     wrong = False
     for position, end in enumerate(ends):
@@ -273,13 +248,12 @@ def _read_link(
     addresses_v4: AutomaticIPv4,
 ) -> LinkTemplate | None:
     path: KeyPath = ("topology", "links", index)
-    name = as_name(data.get("name", f"{ends[0]}-{ends[1]}"))
-    if not isinstance(name, str) or not LINK_NAME.fullmatch(name):
-        reader.problem((*path, "name"), f"{shown(name)} cannot name a link: {LINK_NAME_RULE}")
+    name = reader.parsed((*path, "name"), data.get("name", f"{ends[0]}-{ends[1]}"), LINK_NAMES.parse)
+    if name is None:
         return None
     given: dict[str, tuple[KeyPath, Any]] = {key: ((*path, key), data[key]) for key in data if key in LINK_SETTINGS}
     for way in (way for way in WAYS if way in data):
-        own = reader.mapping((*path, way), data[way], way, DIRECTION_SETTINGS)
+        own = read_keys(reader, (*path, way), data[way], DIRECTIONS[way])
         given |= {f"{way}.{key}": ((*path, way, key), own[key]) for key in own if key in DIRECTION_SETTINGS}
     settings: dict[str, Setting] = {}
     files = NamedFiles(reader=reader, profiles=profiles)
@@ -313,11 +287,11 @@ def _read_interfaces(
     addresses_v4: AutomaticIPv4,
 ) -> tuple[Interface, Interface] | None:
     path: KeyPath = ("topology", "links", index)
-    if all(data.get(key) == NO_ADDRESSES for key in FAMILY_KEYS):
+    if all(data.get(key) == NO_ADDRESSES for key in ADDRESSES):
         reader.problem(path, "a link with neither IPv4 nor IPv6 carries nothing; give it addresses of one family")
         return None
-    ipv4 = _read_family(reader, path, data, "ipv4", IPv4Interface, "192.0.2.1/24, 192.0.2.2/24", addresses_v4)
-    ipv6 = _read_family(reader, path, data, "ipv6", IPv6Interface, "2001:db8::1/64, 2001:db8::2/64", link_ipv6)
+    ipv4 = _read_family(reader, path, data, "ipv4", IPv4Interface, addresses_v4)
+    ipv6 = _read_family(reader, path, data, "ipv6", IPv6Interface, link_ipv6)
     if ipv4 is None or ipv6 is None:
         return None
     names = carried.devices or (numbering.next_of(ends[0]), numbering.next_of(ends[1]))
@@ -334,7 +308,6 @@ def _read_family(
     data: dict[str, Any],
     key: str,
     kind: Callable[[str], _Address],
-    example: str,
     automatic: Callable[[int], tuple[_Address, _Address]],
 ) -> tuple[_Address | None, _Address | None] | None:
     """The addresses of both ends in a family, or the word for none. None if the file has wrong ones."""
@@ -342,7 +315,7 @@ def _read_family(
         return automatic(int(path[-1]))
     if data[key] == NO_ADDRESSES:
         return None, None
-    return read_addresses(reader, (*path, key), data[key], kind, example)
+    return read_addresses(reader, (*path, key), data[key], kind, ADDRESSES[key])
 
 
 def _check(reader: Reader, factors: Factors, links: list[LinkTemplate], wants_ipv6: bool) -> None:
