@@ -93,6 +93,13 @@ def test_paths_are_those_of_the_mechanisms(path: Any, right: bool) -> None:
     assert (complaints(SCHEMA, path_with(paths={"a": path})) == []) is right
 
 
+def test_an_event_names_a_link_by_a_name_as_long_as_links_have() -> None:
+    link = f"{'a' * 40}-{'b' * 40}"
+    event = {"at": "1s", "link": link, "mtu": 1400}
+    assert complaints(SCHEMA, path_with(paths={"a": "native4"}, events=[event])) == []
+    assert complaints(SCHEMA, path_with(paths={"a": "native4"}, events=[event | {"link": link + "c"}])) != []
+
+
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_every_mechanism_and_option_is_told_to_editors(name: str) -> None:
     told = SCHEMA["$defs"]["path"]["anyOf"][1]["properties"][name]

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..model import units
 from ..model.emulation import WAYS
 from ..model.experiment import LinkChange
-from ..model.parameter import Params, Scalar
+from ..model.parameter import Parameter, Params, Scalar
 from ..model.quoting import shown
 from .direction_rules import overridden
 from .factors import Assignment, Factors, Setting, Varying, resolve
-from .link_settings import DIRECTION_SETTINGS
+from .key_reader import read_items, read_keys
+from .keys import Items, Keys, Part, Swept
+from .link_keys import swept_setting
+from .link_settings import DIRECTION_SETTINGS, MTU
 from .link_template import LinkState, LinkTemplate
 from .profile_file import Profiles
 from .reader import Reader, as_name, suggest
@@ -24,11 +27,44 @@ from .yaml_source import KeyPath
 CHANGEABLE = tuple(key for key in DIRECTION_SETTINGS if key != "queue-discipline")
 """Keys of a direction that events cannot change. A queue cannot change its kind while packets wait in it."""
 
-EVENT_KEYS = ("at", "link", "mtu", *CHANGEABLE, *WAYS)
 MAX_EVENTS = 100
 MAX_AT_NS = 24 * 3600 * 10**9
 
 _EXAMPLE = "an event is such as {at: 1s, link: r1-r2, rate: 5Mbit}"
+
+
+def _time_ns(value: object) -> Scalar:
+    at_ns = units.parse_duration(value)
+    if not 0 < at_ns <= MAX_AT_NS:
+        raise ValueError(f"{shown(value)} is out of range: over 0 and at most {units.format_duration(MAX_AT_NS)}")
+    return at_ns
+
+
+_AT = Parameter(
+    name="at",
+    column="event_at_ns",
+    kind="duration",
+    parser=_time_ns,
+    doc="time after the traffic begins, with the warm-up",
+)
+_CHANGES = tuple(swept_setting(DIRECTION_SETTINGS[key]) for key in CHANGEABLE)
+_DIRECTIONS = {way: Keys(what=f"changes of {way}", entries=_CHANGES) for way in WAYS}
+EVENT = Keys(
+    what="an event",
+    entries=(
+        Swept(parameter=_AT),
+        Part(name="link", value=Parameter(name="link", kind="link-name", doc=""), doc="the name of a link"),
+        Swept(parameter=replace(MTU, default=None, doc="MTU of both ends from then on")),
+        *_CHANGES,
+        *(
+            Part(name=way, value=_DIRECTIONS[way], doc=f"changes for packets that leave the {end} endpoint of the link")
+            for way, end in zip(WAYS, ("first", "second"), strict=True)
+        ),
+    ),
+    missing={key: f"{key} is missing; {_EXAMPLE}" for key in ("at", "link")},
+    least=3,
+)
+EVENTS = Items(what="events", item=EVENT, most=MAX_EVENTS, empty=f"no event is given; {_EXAMPLE}; leave events out")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,14 +110,8 @@ def read_events(
     reader: Reader, factors: Factors, profiles: Profiles, value: Any, network: TopologyTemplate
 ) -> list[EventTemplate]:
     """Reads the list. Each entry has a time, a link, and the settings that the link has from then on."""
-    items = reader.sequence(("events",), value, "events")
-    if not items and isinstance(value, list):
-        reader.problem(("events",), f"no event is given; {_EXAMPLE}; leave events out")
-    if len(items) > MAX_EVENTS:
-        reader.problem(("events",), f"{len(items)} events are more than {MAX_EVENTS}; leave some out")
-        return []
     event_templates = []
-    for index, item in enumerate(items):
+    for index, item in enumerate(read_items(reader, ("events",), value, EVENTS)):
         event = _read_event(reader, factors, profiles, ("events", index), item, network)
         if event is not None:
             event_templates.append(event)
@@ -154,12 +184,11 @@ def _in_order(
 def _read_event(
     reader: Reader, factors: Factors, profiles: Profiles, path: KeyPath, item: Any, network: TopologyTemplate
 ) -> EventTemplate | None:
-    data = reader.mapping(path, item, "an event", EVENT_KEYS)
-    missing = [key for key in ("at", "link") if key not in data]
-    if missing or len(data) == 2:
-        if isinstance(item, dict):
-            words = f"{missing[0]} is missing" if missing else "it changes nothing"
-            reader.problem(path, f"{words}; {_EXAMPLE}")
+    data = read_keys(reader, path, item, EVENT)
+    if any(key not in data for key in EVENT.missing):
+        return None
+    if len(data) < EVENT.least:
+        reader.problem(path, f"it changes nothing; {_EXAMPLE}")
         return None
     links = {link.name: link for link in network.links}
     name = as_name(data["link"])
@@ -170,10 +199,10 @@ def _read_event(
         return None
     given = {key: ((*path, key), data[key]) for key in data if key in ("mtu", *CHANGEABLE)}
     for way in (way for way in WAYS if way in data):
-        own = reader.mapping((*path, way), data[way], f"changes of {way}", CHANGEABLE)
+        own = read_keys(reader, (*path, way), data[way], _DIRECTIONS[way])
         given |= {f"{way}.{key}": ((*path, way, key), own[key]) for key in own if key in CHANGEABLE}
     files = NamedFiles(reader=reader, profiles=profiles)
-    at = factors.setting((*path, "at"), data["at"], _time_ns, "_ns", (("event", "at"), "event_at_ns"))
+    at = factors.setting((*path, "at"), data["at"], _AT.parse, _AT.suffix, (("event", "at"), _AT.column))
     settings = {}
     for key, (place, value) in given.items():
         read = read_setting(factors, place, value, files)
@@ -182,10 +211,3 @@ def _read_event(
     if at is None or len(settings) < len(given):
         return None
     return EventTemplate(path=path, link=links[name], at=at, settings=settings, delays_ns=files.delays_ns)
-
-
-def _time_ns(value: object) -> Scalar:
-    at_ns = units.parse_duration(value)
-    if not 0 < at_ns <= MAX_AT_NS:
-        raise ValueError(f"{shown(value)} is out of range: over 0 and at most {units.format_duration(MAX_AT_NS)}")
-    return at_ns

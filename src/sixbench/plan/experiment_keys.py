@@ -6,11 +6,13 @@ from ..model.identifiers import NAME, NAME_RULE
 from ..model.parameter import Parameter
 from ..model.placement import PLACEMENTS
 from .blocks_file import BLOCKS, REPEATS, STATISTICS
+from .events_file import EVENTS
 from .factors import FACTORS
 from .hosts_file import HOSTS
 from .kernels_file import KERNELS
 from .keys import A_NAME, Defined, Items, Keys, NameRule, Names, Pair, Part
 from .overrides import MAX_QUICK, QUICK, QUICK_VIRTUAL
+from .profile_file import PROFILES
 from .topology_keys import TOPOLOGY
 
 DEFAULT_NAME = "experiment"
@@ -34,7 +36,7 @@ _ABOUT = (
     Parameter(name="description", kind="text", doc="the question, in a few sentences"),
     Part(name="notes", value=NOTES, doc="remarks that reports repeat"),
     Part(name="factors", value=FACTORS, doc="levels that several places share as $name, by name"),
-    Part(name="profiles", value=Defined(name="profiles"), doc="access networks of your own"),
+    Part(name="profiles", value=PROFILES, doc="access networks of your own"),
 )
 """The name and the question of an experiment, and values that others share."""
 
@@ -66,7 +68,7 @@ _COMPARED = (
 """The network, the paths that are compared, and the traffic over them."""
 
 _TRIALS = (
-    Part(name="events", value=Defined(name="events"), doc="changes of links in the middle of every trial"),
+    Part(name="events", value=EVENTS, doc="changes of links in the middle of every trial"),
     Part(
         name="kernels",
         value=KERNELS,

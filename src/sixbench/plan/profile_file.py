@@ -7,26 +7,52 @@ number. Profiles that come with sixbench are files in `sixbench/profiles`. An ex
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ..model.emulation import WAYS
 from ..model.errors import ExperimentError, UsageError
-from ..model.parameter import Scalar
+from ..model.parameter import Parameter, Scalar
 from ..model.quoting import shown
-from .link_settings import DEFAULT_MTU_BYTES, DIRECTION_SETTINGS, LINK_SETTINGS, check_direction
+from .key_reader import read_keys, read_names, read_plain, read_value
+from .keys import Defined, Keys, Names, Part
+from .link_settings import DEFAULT_MTU_BYTES, DIRECTION_SETTINGS, MTU, check_direction
 from .reader import Reader, suggest
 from .yaml_source import KeyPath, read_yaml
 
 SIDES = ("up", "down")
 """The directions of an access link, in the order of `WAYS`. The first of its endpoints is the customer's."""
 
-PROFILE_KEYS = ("title", "mtu", *SIDES, "sources")
-SIDE_KEYS = tuple(key for key in DIRECTION_SETTINGS if key != "delay-file")
 SUFFIXES = (".yaml", ".yml")
 MAX_PROFILES = 100
+
+_TOWARDS = {"up": "from the customer", "down": "to the customer"}
+_OF_SIDES = {
+    side: Keys(
+        what=side,
+        entries=tuple(parameter for key, parameter in DIRECTION_SETTINGS.items() if key != "delay-file"),
+    )
+    for side in SIDES
+}
+_MTU = replace(MTU, default=None)
+_SOURCE = Parameter(name="source", kind="text", noun="a source", doc="")
+_SOURCES = Names(what="sources", item=_SOURCE)
+PROFILE = Keys(
+    what="a profile",
+    entries=(
+        Parameter(name="title", kind="text", unless_given="the name", doc="one line for people"),
+        _MTU,
+        *(Part(name=side, value=_OF_SIDES[side], doc=f"the link for packets {_TOWARDS[side]}") for side in SIDES),
+        Part(name="sources", value=_SOURCES, doc="sources of the numbers, by key"),
+    ),
+    missing={
+        side: f"{side} is missing: the link for packets {_TOWARDS[side]}, such as {{rate: 50Mbit, delay: 10ms}}"
+        for side in SIDES
+    },
+)
+PROFILES = Names(what="profiles", item=Defined(name="access-profile", value=PROFILE), most=MAX_PROFILES)
 
 _DIRECTORY = Path(__file__).resolve().parent.parent / "profiles"
 
@@ -60,11 +86,7 @@ class Profiles:
         self.reader = reader
         self._found: dict[str, Profile] = {}
         self._broken: set[str] = set()
-        own = reader.mapping(("profiles",), data["profiles"], "profiles") if "profiles" in data else {}
-        if len(own) > MAX_PROFILES:
-            reader.problem(("profiles",), f"{len(own)} profiles are more than {MAX_PROFILES}; leave some out")
-            own = {}
-        for name, value in own.items():
+        for name, value in read_names(reader, ("profiles",), data.get("profiles", {}), PROFILES).items():
             if name in shipped_profiles() or name.endswith(SUFFIXES):
                 words = "comes with sixbench" if name in shipped_profiles() else "would be a file"
                 reader.problem(("profiles", name), f"a profile named {shown(name)} {words}; give it another name")
@@ -130,17 +152,15 @@ def read_profile_file(path: Path, name: str) -> Profile:
 def read_profile(reader: Reader, place: KeyPath, name: str, value: Any) -> Profile | None:
     """Reads a profile; None if something is wrong with it, which is noted."""
     problems = len(reader.problems)
-    data = reader.mapping(place, value, "a profile", PROFILE_KEYS)
+    data = read_keys(reader, place, value, PROFILE)
+    read = read_plain(reader, place, data, PROFILE)
     sides = [_side(reader, (*place, side), data[side]) if side in data else {} for side in SIDES]
-    missing = [side for side in SIDES if side not in data]
-    if missing and isinstance(value, dict):
-        example = "such as {rate: 50Mbit, delay: 10ms}"
-        reader.problem(place, f"{missing[0]} is missing: the link for packets {_TOWARDS[missing[0]]}, {example}")
-    title = reader.word((*place, "title"), data["title"], "title") if "title" in data else name
-    mtu = reader.parsed((*place, "mtu"), data["mtu"], LINK_SETTINGS["mtu"].parse) if "mtu" in data else None
-    sources = reader.mapping((*place, "sources"), data["sources"], "sources") if "sources" in data else {}
-    words = {key: reader.word((*place, "sources", key), text, "a source") or "" for key, text in sources.items()}
-    mtu_bytes = None if mtu is None else int(mtu)
+    sources_place = (*place, "sources")
+    sources = {
+        key: read_value(reader, (*sources_place, key), text, _SOURCE)
+        for key, text in read_names(reader, sources_place, data.get("sources", {}), _SOURCES).items()
+    }
+    mtu_bytes = read.get(_MTU.name)
     for side, settings in zip(SIDES, sides, strict=True):
         wrong = check_direction(settings, mtu_bytes or DEFAULT_MTU_BYTES)
         if wrong is not None and len(reader.problems) == problems:
@@ -149,20 +169,18 @@ def read_profile(reader: Reader, place: KeyPath, name: str, value: Any) -> Profi
         return None
     return Profile(
         name=name,
-        title=" ".join((title or name).split()),
+        title=" ".join(read.get("title", name).split()),
         mtu_bytes=mtu_bytes,
         directions=(sides[0], sides[1]),
-        sources={key: " ".join(text.split()) for key, text in words.items()},
+        sources={key: " ".join(str(text).split()) for key, text in sources.items()},
     )
 
 
-_TOWARDS = {"up": "from the customer", "down": "to the customer"}
-
-
 def _side(reader: Reader, place: KeyPath, value: Any) -> dict[str, Scalar]:
-    data = reader.mapping(place, value, str(place[-1]), SIDE_KEYS)
+    keys = _OF_SIDES[str(place[-1])]
+    data = read_keys(reader, place, value, keys)
     results = {}
-    for key in (key for key in data if key in SIDE_KEYS):
+    for key in (key for key in data if key in keys.names):
         parsed = reader.parsed((*place, key), data[key], DIRECTION_SETTINGS[key].parse)
         if parsed is not None:
             results[key] = parsed

@@ -19,14 +19,12 @@ from ..model.topology import MAX_MTU, MIN_MTU_V4
 from ..model.workload import WorkloadKind
 from ..model.workloads import WORKLOADS
 from .dut_file import DESCRIPTION, DUT_KEYS, FORWARDING, GUEST, PORTS, PROGRAM, WIRE
-from .events_file import MAX_EVENTS
 from .experiment_keys import EXPERIMENT, REQUIRED
 from .factors import FACTOR_NAME
 from .key_schema import KeySchemas
 from .link_settings import LINK_SETTINGS, MTU
-from .network_schema import event_schema, profile_schema
 from .path_levels import UNSWEPT
-from .profile_file import MAX_PROFILES, shipped_profiles
+from .profile_file import shipped_profiles
 from .schema_terms import (
     Schema,
     description_of,
@@ -79,8 +77,6 @@ def _compared(mechanisms: Mapping[str, Mechanism]) -> dict[str, Schema]:
             "minProperties": 1,
         },
         "workloads": {"type": "array", "items": _workload(), "minItems": 1},
-        "profiles": {"type": "object", "additionalProperties": profile_schema(), "maxProperties": MAX_PROFILES},
-        "events": {"type": "array", "items": event_schema(), "minItems": 1, "maxItems": MAX_EVENTS},
     }
 
 
