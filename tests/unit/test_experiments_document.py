@@ -21,6 +21,7 @@ from sixbench.model.experiment import Experiment
 from sixbench.model.parameter import Parameter
 from sixbench.model.workloads import WORKLOADS
 from sixbench.plan.blocks_file import REPEATS, RULES, STATISTICS_KEYS
+from sixbench.plan.dut_file import EQUIPMENT_KEYS
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.experiment_keys import EXPERIMENT, REQUIRED
 from sixbench.plan.keys import Entry, Part, Swept
@@ -156,6 +157,11 @@ def test_every_key_of_a_link_is_told(entry: Entry) -> None:
 @pytest.mark.parametrize("entry", [*RULES.entries, REPEATS, *STATISTICS_KEYS.entries], ids=operator.attrgetter("name"))
 def test_every_key_of_blocks_and_statistics_is_told(entry: Entry) -> None:
     assert_row(rows("Blocks and statistics")[entry.name], entry)
+
+
+@pytest.mark.parametrize("part", EQUIPMENT_KEYS, ids=operator.attrgetter("name"))
+def test_every_key_of_equipment_is_told(part: Part) -> None:
+    assert list(map(plain, rows("Equipment")[part.name])) == [part.doc]
 
 
 @pytest.mark.parametrize("key", NODE_SETTINGS)

@@ -7,15 +7,19 @@ that messages name the line in the file. The automatic addresses are those of RF
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 from ..mechanisms import SHIPPED, SHIPPED_GUESTS, Mechanism
 from ..mechanisms.program_options import FAMILY, IN_GUEST, KERNEL, MAPPING
 from ..model.identifiers import DEVICE, NAME
+from ..model.parameter import Parameter
 from ..model.quoting import listed, shown
 from ..model.topology import Port
+from .key_reader import read_keys
+from .keys import Defined, Either, Entry, Keys, Pair, Part
+from .link_keys import swept_setting
 from .link_settings import LINK_SETTINGS, MTU
 from .reader import Reader, as_name, suggest
 from .topology_file import Equipment
@@ -45,9 +49,54 @@ EQUIPMENT = "equipment"
 OF_GUEST = tuple(option.name for option in IN_GUEST if option is not KERNEL)
 MAPPED = tuple(option.name for option in MAPPING)
 """Addresses of equipment and guests."""
-DUT_KEYS = ("mechanism", PROGRAM, GUEST, *OF_GUEST, PORTS, DESCRIPTION, *MAPPED, *LINK_SETTINGS)
 REPLACED = ("topology", "between", "paths")
 """The parts of an experiment that a device gives."""
+
+_LINKS = tuple(map(swept_setting, LINK_SETTINGS.values()))
+_MECHANISM = Part(
+    name="mechanism",
+    value=Either((Defined(name="device-name"), Defined(name="path"))),
+    doc="the device under test: a mechanism, or a device that sixbench knows",
+)
+_PROGRAM = Part(name=PROGRAM, value=Defined(name="program"), doc="the device under test: any program")
+_GUEST = (
+    replace(KERNEL, name=GUEST, doc=f"the device under test: an emulated machine; {KERNEL.doc}"),
+    *(option for option in IN_GUEST if option is not KERNEL),
+)
+_PORT_PAIR = Pair(
+    item=Parameter(name="port", kind="device", doc=""), rule=f"{PORTS} are two interfaces, such as [eth1, eth2]"
+)
+_PORTS = Part(
+    name=PORTS,
+    value=_PORT_PAIR,
+    doc=(
+        f"the two interfaces of this machine between which equipment stands: the client's ({LEFT}), then the server's "
+        f"({RIGHT})"
+    ),
+)
+_DESCRIPTION = Part(
+    name=DESCRIPTION,
+    value=Parameter(name=DESCRIPTION, kind="text", doc=""),
+    doc="a name for the equipment, on one line; the record has nothing else about it",
+)
+EQUIPMENT_KEYS = (_PORTS, _DESCRIPTION)
+DUT = Keys(what="dut", entries=(_MECHANISM, _PROGRAM, *_GUEST, *EQUIPMENT_KEYS, *MAPPING, *_LINKS))
+
+
+def _form(*entries: Entry, needs: tuple[str, ...]) -> Keys:
+    return Keys(what=DUT.what, entries=entries, missing=dict.fromkeys(needs, ""))
+
+
+DEVICE_UNDER_TEST = Either(
+    (
+        Defined(name="device-name"),
+        _form(_MECHANISM, *_LINKS, needs=("mechanism",)),
+        _form(_PROGRAM, *_LINKS, needs=(PROGRAM,)),
+        _form(*_GUEST, *MAPPING, *_LINKS, needs=(GUEST,)),
+        _form(*EQUIPMENT_KEYS, *MAPPING, swept_setting(MTU), needs=(PORTS, DESCRIPTION)),
+    )
+)
+"""The forms of a device. A key of one is refused in another."""
 
 _PLACE: KeyPath = ("dut",)
 _NATIVE = {"ipv4": "native4", "ipv6": "native6"}
@@ -62,10 +111,10 @@ def write_dut(
         reader.problem((key,), f"{key} follows from dut; leave {key} out, or leave dut out and write all three")
     given, equipment = data["dut"], None
     if isinstance(given, dict) and PORTS in given:
-        equipment, given = _equipment(reader, reader.mapping(_PLACE, given, "dut", DUT_KEYS))
+        equipment, given = _equipment(reader, read_keys(reader, _PLACE, given, DUT))
         place = _PLACE
     elif isinstance(given, dict) and GUEST in given:
-        given, place = _guest(reader, reader.mapping(_PLACE, given, "dut", DUT_KEYS)), _PLACE
+        given, place = _guest(reader, read_keys(reader, _PLACE, given, DUT)), _PLACE
     elif isinstance(given, dict):
         given, place = _mechanism(reader, given)
     else:
@@ -92,7 +141,7 @@ def write_dut(
 
 def _mechanism(reader: Reader, given: dict[str, Any]) -> tuple[dict[str, Any], KeyPath]:
     """A device that is a mechanism or a program, and its place in the file."""
-    reader.mapping(_PLACE, given, "dut", DUT_KEYS)
+    read_keys(reader, _PLACE, given, DUT)
     for key in (key for key in (DESCRIPTION, *MAPPED, *OF_GUEST) if key in given):
         equipment, guest = f"equipment between {PORTS}", f"a {GUEST}"
         what = guest if key in OF_GUEST else equipment if key == DESCRIPTION else f"{equipment} or {guest}"
@@ -153,7 +202,7 @@ def _ports(reader: Reader, given: dict[str, Any]) -> tuple[Sequence[str], str]:
     """The interfaces, and what stands between them."""
     names = reader.sequence((*_PLACE, PORTS), given[PORTS], PORTS)
     if len(names) != 2:
-        reader.problem((*_PLACE, PORTS), f"{PORTS} are two interfaces, such as [eth1, eth2], not {len(names)}")
+        reader.problem((*_PLACE, PORTS), f"{_PORT_PAIR.rule}, not {len(names)}")
     wrong = [name for name in names if not isinstance(name, str) or not DEVICE.fullmatch(name)]
     for item in wrong:
         reader.problem((*_PLACE, PORTS), f"{shown(item)} cannot name an interface; give names such as eth1")

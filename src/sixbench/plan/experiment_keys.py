@@ -6,6 +6,7 @@ from ..model.identifiers import NAME, NAME_RULE
 from ..model.parameter import Parameter
 from ..model.placement import PLACEMENTS
 from .blocks_file import BLOCKS, REPEATS, STATISTICS
+from .dut_file import DEVICE_UNDER_TEST
 from .events_file import EVENTS
 from .factors import FACTORS
 from .hosts_file import HOSTS
@@ -43,7 +44,7 @@ _ABOUT = (
 _COMPARED = (
     Part(
         name="dut",
-        value=Defined(name="device"),
+        value=DEVICE_UNDER_TEST,
         unless_given="none",
         doc="the device between two hosts; it gives topology, between and paths",
     ),

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..model.parameter import Parameter, Scalar
 from .keys import Defined, Either, Entry, Items, Keys, Names, Nothing, Pair, Swept, Value
+from .path_levels import UNSWEPT
 from .schema_terms import Schema, bounds_of, named, object_of, pair, parameter_schema, ref, value_schema, whole
 
 _UNQUOTED = ("flag", "count", "number", "mtu")
@@ -88,9 +89,10 @@ class KeySchemas:
 
 def _plain(parameter: Parameter) -> Schema:
     """A key with a single value, which takes no levels."""
-    default = None if parameter.default is None else _written(parameter, parameter.default)
     doc = parameter.doc + bounds_of(parameter)
-    return {**value_schema(parameter), **_notes(doc, default, parameter.unless_given)}
+    if parameter.default is None or parameter.kind in UNSWEPT:
+        return {**value_schema(parameter), **_notes(doc, None, parameter.default_text)}
+    return {**value_schema(parameter), **_notes(doc, _written(parameter, parameter.default), parameter.unless_given)}
 
 
 def _notes(doc: str, default: Any, unless_given: str) -> Schema:

@@ -10,19 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ..mechanisms import SHIPPED, SHIPPED_GUESTS, Mechanism
-from ..mechanisms.program_options import IN_GUEST, KERNEL, MAPPING
 from ..model import units
 from ..model.framing import FRAMINGS
-from ..model.identifiers import DEVICE, NAME
+from ..model.identifiers import NAME
 from ..model.parameter import Parameter
 from ..model.topology import MAX_MTU, MIN_MTU_V4
 from ..model.workload import WorkloadKind
 from ..model.workloads import WORKLOADS
-from .dut_file import DESCRIPTION, DUT_KEYS, FORWARDING, GUEST, PORTS, PROGRAM, WIRE
+from .dut_file import FORWARDING, PROGRAM, WIRE
 from .experiment_keys import EXPERIMENT, REQUIRED
 from .factors import FACTOR_NAME
 from .key_schema import KeySchemas
-from .link_settings import LINK_SETTINGS, MTU
 from .path_levels import UNSWEPT
 from .profile_file import shipped_profiles
 from .schema_terms import (
@@ -31,7 +29,6 @@ from .schema_terms import (
     integer,
     levels,
     object_of,
-    pair,
     parameter_schema,
     ref,
     swept,
@@ -68,7 +65,8 @@ def experiment_schema(mechanisms: Mapping[str, Mechanism]) -> Schema:
 def _compared(mechanisms: Mapping[str, Mechanism]) -> dict[str, Schema]:
     """The parts that follow from registries."""
     return {
-        "device": _device(mechanisms),
+        "device-name": {"enum": [FORWARDING, WIRE, *SHIPPED, *SHIPPED_GUESTS, *mechanisms]},
+        "program": _arguments(mechanisms[PROGRAM]),
         "path": _path(mechanisms),
         "paths": {
             "type": "object",
@@ -113,31 +111,6 @@ def _quantity(names: Iterable[str], what: str, examples: list[str]) -> Schema:
         "anyOf": [{"type": "string", "pattern": pattern}, {"enum": [0]}],
         "description": what,
         "examples": examples,
-    }
-
-
-def _device(mechanisms: Mapping[str, Mechanism]) -> Schema:
-    bare: Schema = {"enum": [FORWARDING, WIRE, *SHIPPED, *SHIPPED_GUESTS, *mechanisms]}
-    entry = {"anyOf": [bare, ref("path")], "description": "The device under test."}
-    links = {key: parameter_schema(parameter) for key, parameter in LINK_SETTINGS.items()}
-    program = {**_arguments(mechanisms[PROGRAM]), "description": mechanisms[PROGRAM].doc}
-    name = {"type": "string", "pattern": whole(DEVICE.pattern)}
-    equipment: dict[str, Schema] = {
-        PORTS: {**pair(name), "description": "The two interfaces of this machine between which equipment stands."},
-        DESCRIPTION: {"type": "string", "minLength": 1, "description": "Description of the equipment, for the record."},
-    }
-    mapping = {option.name: _option(option) for option in MAPPING}
-    machine = {GUEST: _option(KERNEL), **{option.name: _option(option) for option in IN_GUEST if option is not KERNEL}}
-    properties = {"mechanism": entry, PROGRAM: program, **machine, **equipment, **mapping, **links}
-    assert tuple(properties) == DUT_KEYS, "every key of a device has its schema"
-    return {
-        "anyOf": [
-            bare,
-            object_of({"mechanism": entry, **links}, required=("mechanism",)),
-            object_of({PROGRAM: program, **links}, required=(PROGRAM,)),
-            object_of({**machine, **mapping, **links}, required=(GUEST,)),
-            object_of({**equipment, **mapping, MTU.name: links[MTU.name]}, required=(PORTS, DESCRIPTION)),
-        ],
     }
 
 
