@@ -11,10 +11,12 @@ from .events_file import EVENTS
 from .factors import FACTORS
 from .hosts_file import HOSTS
 from .kernels_file import KERNELS
-from .keys import A_NAME, Defined, Items, Keys, NameRule, Names, Pair, Part
+from .keys import A_NAME, Items, Keys, NameRule, Names, Pair, Part
 from .overrides import MAX_QUICK, QUICK, QUICK_VIRTUAL
+from .paths_file import PATHS
 from .profile_file import PROFILES
 from .topology_keys import TOPOLOGY
+from .workload_file import WORKLOAD_LIST
 
 DEFAULT_NAME = "experiment"
 DEFAULT_SEED = 1
@@ -56,7 +58,7 @@ _COMPARED = (
         unless_given="the two hosts, where there are just two; those of the shape",
         doc="the two hosts that exchange traffic: the client, then the server",
     ),
-    Part(name="paths", value=Defined(name="paths"), doc="the paths that are compared"),
+    Part(name="paths", value=PATHS, doc="the paths that are compared"),
     Part(
         name="baseline",
         value=A_NAME,
@@ -64,7 +66,7 @@ _COMPARED = (
         doc="the path with which the others are compared",
     ),
     Parameter(name="aa", kind="flag", default=False, doc="run the baseline once more as NAME-aa, to measure the noise"),
-    Part(name="workloads", value=Defined(name="workloads"), doc="the traffic, and so the measurements"),
+    Part(name="workloads", value=WORKLOAD_LIST, doc="the traffic, and so the measurements"),
 )
 """The network, the paths that are compared, and the traffic over them."""
 

@@ -18,6 +18,7 @@ from ..model.identifiers import NAME
 from ..model.parameter import Parameter, ParameterKind, Scalar
 from ..model.quoting import shown
 from .factors import Factors
+from .paths_file import engine_of
 from .reader import Reader
 from .yaml_source import KeyPath
 
@@ -176,6 +177,6 @@ def _options_of(item: Any) -> tuple[KeyPath, dict[str, Any]]:
 def _swept_option(kind: Mechanism, key: object) -> Parameter | None:
     """The option of that name, or the engine, if one value of it is a single one."""
     if key == "engine":
-        return Parameter(name="engine", kind="choice", choices=kind.engines, doc="who executes the mechanism")
+        return engine_of(kind)
     option = kind.option(str(key))
     return None if option is None or option.kind in UNSWEPT else option

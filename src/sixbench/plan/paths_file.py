@@ -8,9 +8,11 @@ from typing import Any
 
 from ..mechanisms import Mechanism
 from ..model.identifiers import NAME, NAME_RULE
-from ..model.parameter import Scalar
+from ..model.parameter import Parameter, Scalar
 from ..model.path import Path
 from ..model.quoting import listed, shown, visible
+from .key_reader import read_names, read_value
+from .keys import Defined, NameRule, Names
 from .reader import Reader, as_name, suggest
 from .yaml_source import KeyPath
 
@@ -22,23 +24,35 @@ PARTIAL_SUFFIX = ".partial"
 """The end of the names of half-written trials in a run directory. The name of a trial ends with the name of its
 path."""
 
+_PATH_NAMES = NameRule(noun="a path", pattern=NAME, rule=NAME_RULE)
+PATHS = Names(
+    what="paths",
+    item=Defined(name="path"),
+    names=_PATH_NAMES,
+    empty="no path is given; an experiment compares at least one, such as {ipv4: native4, ipv6: native6}",
+)
+
+
+def engine_of(kind: Mechanism) -> Parameter:
+    """The key `engine` of a path of a mechanism."""
+    return Parameter(
+        name="engine",
+        kind="choice",
+        noun=f"engine of {kind.name}",
+        choices=kind.engines,
+        doc="the implementation that executes the mechanism",
+    )
+
 
 def read_paths(reader: Reader, value: Any, mechanisms: Mapping[str, Mechanism]) -> list[Path]:
     """Reads the mapping from names to mechanisms: `ipv4: native4`, `tunnel: {6in4: [r1, r2]}`."""
     paths: list[Path] = []
-    items = reader.mapping(("paths",), value, "paths")
-    if not items and isinstance(value, dict):
-        reader.problem(
-            ("paths",), "no path is given; an experiment compares at least one, such as {ipv4: native4, ipv6: native6}"
-        )
-    for name, item in items.items():
+    for name, item in read_names(reader, ("paths",), value, PATHS).items():
         place = ("paths", name)
-        if not NAME.fullmatch(name):
-            reader.problem(place, f"{shown(name)} cannot name a path: {NAME_RULE}")
-        elif name.endswith(PARTIAL_SUFFIX):
+        if _PATH_NAMES.allows(name) and name.endswith(PARTIAL_SUFFIX):
             reader.problem(place, f"{shown(name)} cannot name a path: names of half-written files end like this")
         # A wrong name has been reported. With a stand-in the rest can be checked.
-        path = _read_path(reader, place, name if NAME.fullmatch(name) else STAND_IN, item, mechanisms)
+        path = _read_path(reader, place, name if _PATH_NAMES.allows(name) else STAND_IN, item, mechanisms)
         if path is not None:
             paths.append(path)
     return paths
@@ -72,7 +86,7 @@ def _read_path(
     nodes = _read_nodes(reader, place, kind, options.pop("nodes", []))
     engine, wants_engine = None, "engine" in options
     if wants_engine:
-        engine = reader.one_of(place, options.pop("engine"), f"engine of {mechanism}", kind.engines)
+        engine = read_value(reader, place, options.pop("engine"), engine_of(kind))
     read = _read_options(reader, place, kind, options)
     if nodes is None or read is None or (wants_engine and engine is None):
         return None

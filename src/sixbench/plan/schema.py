@@ -22,6 +22,7 @@ from .experiment_keys import EXPERIMENT, REQUIRED
 from .factors import FACTOR_NAME
 from .key_schema import KeySchemas
 from .path_levels import UNSWEPT
+from .paths_file import engine_of
 from .profile_file import shipped_profiles
 from .schema_terms import (
     Schema,
@@ -35,7 +36,7 @@ from .schema_terms import (
     value_schema,
     whole,
 )
-from .workload_file import DISTRIBUTION, PATHS
+from .workload_file import DISTRIBUTION, OVER_PATHS
 
 _NUMBER = r"([0-9]+(\.[0-9]+)?|\.[0-9]+)"
 
@@ -68,13 +69,7 @@ def _compared(mechanisms: Mapping[str, Mechanism]) -> dict[str, Schema]:
         "device-name": {"enum": [FORWARDING, WIRE, *SHIPPED, *SHIPPED_GUESTS, *mechanisms]},
         "program": _arguments(mechanisms[PROGRAM]),
         "path": _path(mechanisms),
-        "paths": {
-            "type": "object",
-            "propertyNames": {"pattern": whole(NAME.pattern)},
-            "additionalProperties": ref("path"),
-            "minProperties": 1,
-        },
-        "workloads": {"type": "array", "items": _workload(), "minItems": 1},
+        "workload": _workload(),
     }
 
 
@@ -137,8 +132,10 @@ def _arguments(kind: Mechanism) -> Schema:
     least, most = kind.node_count
     several = {**_nodes(kind.node_order), "maxItems": most}
     nodes = _one_or(several) if least == 1 else several
-    properties: dict[str, Schema] = {"nodes": nodes, "engine": _or_levels({"enum": list(kind.engines)})}
-    properties |= {option.name: _swept_option(option) for option in kind.options}
+    properties: dict[str, Schema] = {
+        "nodes": nodes,
+        **{option.name: _swept_option(option) for option in (engine_of(kind), *kind.options)},
+    }
     bare = [ref("name")] if least == 1 else []
     return {"anyOf": [{"type": "null"}, *bare, several, object_of(properties)]}
 
@@ -180,13 +177,7 @@ def _workload() -> Schema:
 
 def _with_paths(parameters: Schema) -> Schema:
     """The parameters, and the key that names the paths that the workload goes over."""
-    over = {
-        "type": "array",
-        "items": ref("name"),
-        "minItems": 1,
-        "description": "the paths that it goes over; unless given: all",
-    }
-    return parameters | {"properties": parameters["properties"] | {PATHS: over}}
+    return parameters | {"properties": parameters["properties"] | KeySchemas().properties((OVER_PATHS,))}
 
 
 def _parameters(kind: WorkloadKind) -> Schema:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..model.parameter import Parameter, Params, Scalar
@@ -13,6 +13,8 @@ from ..model.topology import Family
 from ..model.workload import WorkloadKind
 from ..model.workloads import WORKLOADS
 from .factors import Assignment, Factors, Setting, Varying, resolve
+from .key_reader import read_items
+from .keys import A_NAME, Defined, Items, Part
 from .reader import Reader, as_name
 from .yaml_source import KeyPath
 
@@ -57,6 +59,13 @@ def values_of(template: WorkloadTemplate, factors: Factors, column: str) -> tupl
 
 PATHS = "paths"
 """The key beside a workload's parameters that names the paths that it goes over."""
+_OVER = Items(what=PATHS, item=A_NAME, empty="no path is named; name those that this workload goes over")
+OVER_PATHS = Part(name=PATHS, value=_OVER, unless_given="all", doc="the paths that it goes over")
+WORKLOAD_LIST = Items(
+    what="workloads",
+    item=Defined(name="workload"),
+    empty=f"no workload is given; known are {', '.join(WORKLOADS)}",
+)
 
 
 def read_workloads(
@@ -68,10 +77,7 @@ def read_workloads(
         paths: the names of those that the experiment has, by each name that stands for one or several.
     """
     templates = []
-    items = reader.sequence(("workloads",), value, "workloads")
-    if not items and isinstance(value, list):
-        reader.problem(("workloads",), f"no workload is given; known are {', '.join(WORKLOADS)}")
-    for index, item in enumerate(items):
+    for index, item in enumerate(read_items(reader, ("workloads",), value, WORKLOAD_LIST)):
         template = _read_workload(reader, factors, ("workloads", index), item, paths)
         if template is not None:
             templates.append(template)
@@ -162,9 +168,7 @@ def _read_workload(
 
 def _read_paths(reader: Reader, place: KeyPath, value: Any, paths: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """The paths for which the names in the list stand, each once."""
-    items = reader.sequence(place, value, PATHS)
-    if not items and isinstance(value, list):
-        reader.problem(place, f"no path is named; name those that this workload goes over, out of {listed(paths)}")
+    items = read_items(reader, place, value, replace(_OVER, empty=f"{_OVER.empty}, out of {listed(paths)}"))
     over: dict[str, None] = {}
     for index, item in enumerate(items):
         name = reader.one_of((*place, index), as_name(item), "path", paths)
