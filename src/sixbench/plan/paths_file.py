@@ -86,7 +86,8 @@ def _read_path(
     nodes = _read_nodes(reader, place, kind, options.pop("nodes", []))
     engine, wants_engine = None, "engine" in options
     if wants_engine:
-        engine = read_value(reader, place, options.pop("engine"), engine_of(kind))
+        chosen = read_value(reader, place, options.pop("engine"), engine_of(kind))
+        engine = None if chosen is None else str(chosen)
     read = _read_options(reader, place, kind, options)
     if nodes is None or read is None or (wants_engine and engine is None):
         return None
