@@ -206,6 +206,7 @@ def told(parameter: Parameter) -> list[str]:
         "packet-rate": "packet rate",
         "duration": "time",
         "count": "whole number",
+        "line": "text",
         "word": "name",
         "link-name": "name, up to 81 characters",
         "ipv4-prefix": "IPv4 prefix",

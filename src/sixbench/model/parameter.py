@@ -47,6 +47,7 @@ ParameterKind = Literal[
     "states",
     "profile",
     "text",
+    "line",
     "cidr",
     "link-name",
     "row-mtu",
@@ -266,6 +267,11 @@ def _text(parameter: Parameter, value: object) -> str:
     return require_text(parameter.noun or parameter.name, value)
 
 
+def _line(parameter: Parameter, value: object) -> str:
+    """Text on one line, wherever the file breaks it."""
+    return " ".join(_text(parameter, value).split())
+
+
 def _file(_: Parameter, value: object) -> str:
     if not isinstance(value, str) or not value.isprintable() or not 0 < len(value) <= MAX_FILE_NAME:
         raise ValueError(f"{shown(value)} is not the path of a file")
@@ -307,6 +313,7 @@ _FORMS: dict[ParameterKind, Callable[[Parameter, object], Scalar]] = {
     "name": _name,
     "file": _file,
     "text": _text,
+    "line": _line,
     "ipv4-prefix": _ipv4_prefix,
     "ipv6-prefix": _ipv6_prefix,
 }

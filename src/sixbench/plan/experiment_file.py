@@ -158,9 +158,9 @@ def _header(reader: Reader, data: dict[str, Any], read: dict[str, Any]) -> _Head
     words = [read_value(reader, ("notes", index), note, NOTE) for index, note in enumerate(notes)]
     return _Header(
         name=name,
-        title=" ".join(read.get("title", name).split()),
+        title=read.get("title", name),
         description=read.get("description", "").strip(),
-        notes=tuple(" ".join(note.split()) for note in words if isinstance(note, str)),
+        notes=tuple(str(note) for note in words if note is not None),
         seed=read.get("seed", DEFAULT_SEED),
         bottleneck=read.get("bottleneck", "any"),
         placement=read.get("placement"),

@@ -23,7 +23,7 @@ DEFAULT_SEED = 1
 REQUIRED = ("topology", "paths", "workloads")
 """The keys that an experiment needs. `dut` stands for the first two of them."""
 
-NOTE = Parameter(name="note", kind="text", noun="a note", doc="")
+NOTE = Parameter(name="note", kind="line", noun="a note", doc="")
 NOTES = Items(what="notes", item=NOTE)
 BETWEEN = Pair(item=A_NAME, rule="between must be a list of two hosts, the client and the server")
 
@@ -35,7 +35,7 @@ _ABOUT = (
         default=DEFAULT_NAME,
         doc="its name, also of the run directory",
     ),
-    Parameter(name="title", kind="text", doc="one line for reports", unless_given="the name"),
+    Parameter(name="title", kind="line", doc="one line for reports", unless_given="the name"),
     Parameter(name="description", kind="text", doc="the question, in a few sentences"),
     Part(name="notes", value=NOTES, doc="remarks that reports repeat"),
     Part(name="factors", value=FACTORS, doc="levels that several places share as $name, by name"),

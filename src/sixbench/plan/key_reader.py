@@ -21,8 +21,12 @@ def read_keys(reader: Reader, place: KeyPath, value: Any, keys: Keys) -> dict[st
 
 def note_missing(reader: Reader, place: KeyPath, data: dict[str, Any], keys: Keys) -> None:
     """Notes the keys that must be given and are not."""
-    for key in (key for key in keys.missing if key not in data):
+    missing = [key for key in keys.missing if key not in data]
+    for key in (key for key in missing if keys.missing[key]):
         reader.problem(place, keys.missing[key])
+    others = [key for key in missing if not keys.missing[key]]
+    if others:
+        reader.problem(place, f"{', '.join(others)} {'is' if len(others) == 1 else 'are'} missing")
 
 
 def read_plain(reader: Reader, place: KeyPath, data: dict[str, Any], keys: Keys) -> dict[str, Any]:

@@ -61,8 +61,7 @@ class Keys:
 
     Attributes:
         what: a noun for messages, such as `a link`.
-        missing: the keys that must be given, each with the sentence where it is not; empty: the reader of the mapping
-            has words of its own.
+        missing: the keys that must be given, each with the sentence where it is not; empty: that it is missing.
         least: the fewest keys that make sense.
     """
 

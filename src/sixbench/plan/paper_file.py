@@ -5,19 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..model.paper import Claim, OurMeasurement, OurTheory, Paper, PublishedValue, Untestable
+from ..model.paper import Claim, ClaimTest, OurMeasurement, OurTheory, Paper, PublishedValue, Untestable
 from ..model.quoting import shown
+from .key_reader import read_keys, read_names, read_plain, read_value
+from .paper_keys import A_SYSTEM, CLAIM, MEASURED, PAPER, SYSTEMS, THEORY, VALUE, line_of
 from .paper_tables import read_tables
-from .paper_tests import MEASURED_KEYS, THEORY_KEYS, check_unit, read_measured, read_test, read_theory
+from .paper_tests import check_unit, read_measured, read_needed, read_test, read_theory
 from .reader import Reader
 from .shipped import PUBLISHED_FILE
 from .yaml_source import KeyPath, Source, read_yaml
-
-_KEYS = (
-    *("paper", "title", "authors", "year", "published", "doc", "systems", "generations"),
-    *("tables", "values", "claims", "notes", "deviations"),
-)
-_REQUIRED = ("paper", "title", "authors", "published", "doc", "claims")
 
 
 def paper_beside(experiment: Path) -> Paper | None:
@@ -31,29 +27,39 @@ def paper_beside(experiment: Path) -> Paper | None:
 def read_paper(source: Source) -> Paper:
     """Reads and checks a paper. Raises `ExperimentError` with all that is wrong."""
     reader = Reader(source)
-    data = reader.mapping((), source.data, "a paper", _KEYS)
-    _require(reader, (), data, _REQUIRED)
+    data = read_keys(reader, (), source.data, PAPER)
+    read = read_plain(reader, (), data, PAPER)
     systems = {
-        name: _word(reader, ("systems", name), text, "a system")
-        for name, text in reader.mapping(("systems",), data.get("systems", {}), "systems").items()
+        name: str(read_value(reader, ("systems", name), text, A_SYSTEM))
+        for name, text in read_names(reader, ("systems",), data.get("systems", {}), SYSTEMS).items()
     }
-    paper = Paper(
-        name=_word(reader, ("paper",), data.get("paper", "-"), "paper"),
-        title=_word(reader, ("title",), data.get("title", "-"), "title"),
-        authors=_words(reader, ("authors",), data.get("authors", []), "authors"),
-        year=_year(reader, data.get("year")),
-        published=_word(reader, ("published",), data.get("published", "-"), "published"),
-        doc=_word(reader, ("doc",), data.get("doc", "-"), "doc"),
-        systems=systems,
-        generations=_generations(reader, data.get("generations", []), systems),
-        tables=tuple(read_tables(reader, data.get("tables", []))),
-        values=tuple(_values(reader, data.get("values", []), systems)),
-        claims=tuple(_claims(reader, data.get("claims", []))),
-        notes=_words(reader, ("notes",), data.get("notes", []), "notes"),
-        deviations=_words(reader, ("deviations",), data.get("deviations", []), "deviations"),
-    )
+    lines = {key: _lines(reader, key, data.get(key, [])) for key in ("authors", "notes", "deviations")}
+    generations = _generations(reader, data.get("generations", []), systems)
+    tables = tuple(read_tables(reader, data.get("tables", [])))
+    values = tuple(_values(reader, data.get("values", []), systems))
+    claims = tuple(_claims(reader, data.get("claims", [])))
     reader.finish()
-    return paper
+    return Paper(
+        name=read["paper"],
+        title=read["title"],
+        authors=lines["authors"],
+        year=read.get("year"),
+        published=read["published"],
+        doc=read["doc"],
+        systems=systems,
+        generations=generations,
+        tables=tables,
+        values=values,
+        claims=claims,
+        notes=lines["notes"],
+        deviations=lines["deviations"],
+    )
+
+
+def _lines(reader: Reader, key: str, value: Any) -> tuple[str, ...]:
+    line = line_of(key)
+    items = reader.sequence((key,), value, key)
+    return tuple(str(read_value(reader, (key, index), item, line)) for index, item in enumerate(items))
 
 
 def _generations(reader: Reader, value: Any, systems: dict[str, str]) -> tuple[str, ...]:
@@ -68,109 +74,51 @@ def _generations(reader: Reader, value: Any, systems: dict[str, str]) -> tuple[s
     )
 
 
-_VALUE_KEYS = ("source", "page", "what", "system", "value", "unit", "printed", "note", "ours")
-
-
 def _values(reader: Reader, value: Any, systems: dict[str, str]) -> list[PublishedValue]:
     values = []
     for index, item in enumerate(reader.sequence(("values",), value, "values")):
         place: KeyPath = ("values", index)
-        data = reader.mapping(place, item, "a value", _VALUE_KEYS)
-        if not _require(reader, place, data, ("source", "what", "value", "unit")):
-            continue
-        number = data["value"]
-        if isinstance(number, bool) or not isinstance(number, (int, float)):
-            reader.problem((*place, "value"), f"a value must be a number, not {shown(number)}")
+        data = read_keys(reader, place, item, VALUE)
+        read = read_needed(reader, place, data, VALUE, *VALUE.missing)
+        if read is None:
             continue
         if "system" in data:
-            reader.one_of((*place, "system"), data["system"], "system", systems)
-        ours = _ours(reader, (*place, "ours"), data["ours"], str(data["unit"])) if "ours" in data else None
-        values.append(
-            PublishedValue(
-                source=_word(reader, (*place, "source"), data["source"], "source"),
-                page=_page(reader, place, data),
-                what=_word(reader, (*place, "what"), data["what"], "what"),
-                system=data.get("system"),
-                value=float(number),
-                unit=_word(reader, (*place, "unit"), data["unit"], "unit"),
-                printed=_word(reader, (*place, "printed"), data["printed"], "printed") if "printed" in data else None,
-                note=_word(reader, (*place, "note"), data["note"], "note") if "note" in data else "",
-                ours=ours,
-            )
-        )
+            read["system"] = reader.one_of((*place, "system"), data["system"], "system", systems)
+        if "ours" in data:
+            read["ours"] = _ours(reader, (*place, "ours"), data["ours"], read["unit"])
+        values.append(PublishedValue(**read))
     return values
 
 
 def _ours(reader: Reader, place: KeyPath, value: Any, unit: str) -> OurMeasurement | OurTheory | None:
-    data = reader.mapping(place, value, "ours")
-    if "theory" in data:
-        reader.mapping(place, data, "ours", THEORY_KEYS)
-        theory = read_theory(reader, place, data)
+    if isinstance(value, dict) and "theory" in value:
+        theory = read_theory(reader, place, read_keys(reader, place, value, THEORY))
         if theory is not None and unit != ("%" if theory.quantity.endswith("percent") else "bytes"):
             reader.problem(place, f"{theory.quantity} is not in {unit}")
         return theory
-    reader.mapping(place, data, "ours", MEASURED_KEYS)
-    measured = read_measured(reader, place, data)
+    measured = read_measured(reader, place, read_keys(reader, place, value, MEASURED))
     if measured is not None:
         check_unit(reader, place, measured, unit)
     return measured
-
-
-_CLAIM_KEYS = ("claim", "text", "source", "page", "note", "test", "untestable")
 
 
 def _claims(reader: Reader, value: Any) -> list[Claim]:
     claims: list[Claim] = []
     for index, item in enumerate(reader.sequence(("claims",), value, "claims")):
         place: KeyPath = ("claims", index)
-        data = reader.mapping(place, item, "a claim", _CLAIM_KEYS)
-        if not _require(reader, place, data, ("claim", "text", "source")):
+        data = read_keys(reader, place, item, CLAIM)
+        read = read_needed(reader, place, data, CLAIM, *CLAIM.missing)
+        if read is None:
             continue
-        name = _word(reader, (*place, "claim"), data["claim"], "claim")
+        name, reason = read.pop("claim"), read.pop("untestable", None)
         if any(claim.name == name for claim in claims):
             reader.problem((*place, "claim"), f'there is another claim "{name}"; give each a name of its own')
         if ("test" in data) == ("untestable" in data):
             reader.problem(place, "give either test, or untestable with the reason")
             continue
+        test: ClaimTest | None = Untestable(reason=str(reason))
         if "test" in data:
             test = read_test(reader, (*place, "test"), data["test"])
-        else:
-            test = Untestable(reason=_word(reader, (*place, "untestable"), data["untestable"], "the reason"))
-        if test is None:
-            continue
-        claims.append(
-            Claim(
-                name=name,
-                text=_word(reader, (*place, "text"), data["text"], "text"),
-                source=_word(reader, (*place, "source"), data["source"], "source"),
-                page=_page(reader, place, data),
-                test=test,
-                note=_word(reader, (*place, "note"), data["note"], "note") if "note" in data else "",
-            )
-        )
+        if test is not None:
+            claims.append(Claim(**read, name=name, test=test))
     return claims
-
-
-def _require(reader: Reader, place: KeyPath, data: dict[str, Any], keys: tuple[str, ...]) -> bool:
-    missing = [key for key in keys if key not in data]
-    if missing:
-        reader.problem(place, f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
-    return not missing
-
-
-def _word(reader: Reader, place: KeyPath, value: Any, what: str) -> str:
-    """Text on one line, wherever the file breaks it."""
-    return " ".join((reader.word(place, value, what) or "").split())
-
-
-def _words(reader: Reader, place: KeyPath, value: Any, what: str) -> tuple[str, ...]:
-    items = reader.sequence(place, value, what)
-    return tuple(_word(reader, (*place, index), item, f"each of {what}") for index, item in enumerate(items))
-
-
-def _page(reader: Reader, place: KeyPath, data: dict[str, Any]) -> int | None:
-    return reader.count((*place, "page"), data["page"], "page", 1, 10_000) if "page" in data else None
-
-
-def _year(reader: Reader, value: Any) -> int | None:
-    return None if value is None else reader.count(("year",), value, "year", 1970, 2100)

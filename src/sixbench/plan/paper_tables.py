@@ -7,12 +7,11 @@ from typing import Any
 from ..model.paper import PublishedTable, TableColumn, TableRow
 from ..model.parameter import Scalar
 from ..model.quoting import shown
-from .paper_tests import MEASURED_KEYS, check_unit, read_level, read_measured
+from .key_reader import read_keys
+from .paper_keys import COLUMN, MEASURED, MOST_BLOCKS, TABLE
+from .paper_tests import check_unit, read_level, read_measured, read_needed
 from .reader import Reader
 from .yaml_source import KeyPath
-
-_TABLE_KEYS = ("name", "title", "note", "columns", "rows")
-_COLUMN_KEYS = ("heading", "unit", "level", "block", "ours")
 
 
 def read_tables(reader: Reader, value: Any) -> list[PublishedTable]:
@@ -25,19 +24,13 @@ def read_tables(reader: Reader, value: Any) -> list[PublishedTable]:
 
 
 def _table(reader: Reader, place: KeyPath, item: Any) -> PublishedTable | None:
-    data = reader.mapping(place, item, "a table", _TABLE_KEYS)
-    missing = [key for key in ("name", "title") if key not in data]
-    if missing:
-        reader.problem(place, f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
+    data = read_keys(reader, place, item, TABLE)
+    read = read_needed(reader, place, data, TABLE, *TABLE.missing)
+    if read is None:
         return None
     if ("columns" in data) != ("rows" in data):
         reader.problem(place, "columns and rows need each other: give both, or neither")
         return None
-    words = {
-        key: " ".join((reader.word((*place, key), data[key], key) or "").split())
-        for key in ("name", "title", "note")
-        if key in data
-    }
     columns: list[TableColumn] = []
     for index, column in enumerate(reader.sequence((*place, "columns"), data.get("columns", []), "columns")):
         table_column = _column(reader, (*place, "columns", index), column)
@@ -49,33 +42,26 @@ def _table(reader: Reader, place: KeyPath, item: Any) -> PublishedTable | None:
         for index, cells in enumerate(reader.sequence((*place, "rows"), data.get("rows", []), "rows"))
         if (row := _row(reader, (*place, "rows", index), cells, columns)) is not None
     ]
-    return PublishedTable(**words, columns=tuple(columns), rows=tuple(rows))
+    return PublishedTable(**read, columns=tuple(columns), rows=tuple(rows))
 
 
 def _column(reader: Reader, place: KeyPath, item: Any) -> TableColumn | None:
-    data = reader.mapping(place, item, "a column", _COLUMN_KEYS)
-    if "heading" not in data:
-        reader.problem(place, "heading is missing")
+    data = read_keys(reader, place, item, COLUMN)
+    read = read_needed(reader, place, data, COLUMN, *COLUMN.missing)
+    if read is None:
         return None
     roles = [key for key in ("level", "block", "ours") if key in data]
     if len(roles) > 1:
         reader.problem(place, f"a column is one thing: {' or '.join(roles)}")
         return None
-    if data.get("block", True) is not True:
-        reader.problem((*place, "block"), "block must be true, or left out")
-    unit = reader.word((*place, "unit"), data["unit"], "unit") if "unit" in data else ""
     ours = None
     if "ours" in data:
-        own: KeyPath = (*place, "ours")
-        ours = read_measured(reader, own, reader.mapping(own, data["ours"], "ours", MEASURED_KEYS))
+        within: KeyPath = (*place, "ours")
+        ours = read_measured(reader, within, read_keys(reader, within, data["ours"], MEASURED))
         if ours is not None:
-            check_unit(reader, own, ours, unit or "")
+            check_unit(reader, within, ours, read["unit"])
     return TableColumn(
-        heading=" ".join((reader.word((*place, "heading"), data["heading"], "heading") or "").split()),
-        unit=unit or "",
-        level=reader.word((*place, "level"), data["level"], "level") if "level" in data else None,
-        is_block="block" in data,
-        ours=ours,
+        heading=read["heading"], unit=read["unit"], level=read.get("level"), is_block="block" in data, ours=ours
     )
 
 
@@ -101,5 +87,5 @@ def _row(reader: Reader, place: KeyPath, value: Any, columns: list[TableColumn])
                 return None
             levels[column.level] = level
         elif column.is_block:
-            block = reader.count(here, cell, column.heading, 1, 10_000)
+            block = reader.count(here, cell, column.heading, 1, MOST_BLOCKS)
     return TableRow(cells=tuple(None if cell is None else float(cell) for cell in cells), levels=levels, block=block)

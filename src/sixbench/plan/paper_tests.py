@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast, get_args
+from typing import Any
 
 from ..model import units
 from ..model.metric import CPU_METRICS, METRICS
@@ -14,45 +14,50 @@ from ..model.paper import (
     ClaimTest,
     Contrast,
     Direction,
-    Expected,
-    Formula,
     InTheory,
     Magnitude,
-    Of,
     OurMeasurement,
     OurTheory,
-    Quantifier,
     Selector,
-    TheoryQuantity,
     Trend,
-    Way,
     own_unit,
     unit_factor,
 )
-from ..model.parameter import Scalar
+from ..model.parameter import Parameter, Scalar
 from ..model.quoting import shown
 from ..model.workloads import WORKLOADS
+from .key_reader import read_keys, read_plain
+from .keys import Keys
+from .paper_keys import MEASURED, RANGE, TESTS, THEORY
 from .reader import Reader
 from .yaml_source import KeyPath
-
-SELECTOR_KEYS = ("workload", "metric", "path", "levels")
-MEASURED_KEYS = (*SELECTOR_KEYS, "formula", "against", "over")
-THEORY_KEYS = ("theory", "mechanism", "transport", "message")
 
 ABOUT = 0.2
 """`about: 25` means 25 plus or minus a fifth. What a paper calls "about" is read off a graph to a digit and a half."""
 
 
+def read_needed(
+    reader: Reader, place: KeyPath, data: dict[str, Any], keys: Keys, *needed: str
+) -> dict[str, Any] | None:
+    """The plain values of a mapping with their defaults; None where one that is needed is missing or wrong."""
+    defaults = {
+        entry.name: entry.default
+        for entry in keys.entries
+        if isinstance(entry, Parameter) and entry.default is not None
+    }
+    read = defaults | read_plain(reader, place, data, keys)
+    return read if all(key in read for key in needed) else None
+
+
 def read_measured(reader: Reader, place: KeyPath, data: dict[str, Any]) -> OurMeasurement | None:
     """A measured number: its selector, its formula, the levels it is compared with, and the time over which it adds
     up."""
-    selector = _selector(reader, place, data)
-    formula = _choice(reader, place, data, "formula", get_args(Formula), "value")
+    read, selector = _selected(reader, place, data, MEASURED)
+    formula, over_ns = read["formula"], read.get("over")
     against = _levels(reader, (*place, "against"), data["against"]) if "against" in data else {}
     if against and formula == "value":
         reader.problem((*place, "against"), "a formula is missing: it says how the value is compared")
-    over_ns = reader.parsed((*place, "over"), data["over"], units.parse_duration) if "over" in data else None
-    if selector is None or formula is None:
+    if selector is None:
         return None
     if over_ns is not None and (formula != "value" or not METRICS[selector.metric].unit.endswith("/s")):
         reader.problem(
@@ -61,7 +66,7 @@ def read_measured(reader: Reader, place: KeyPath, data: dict[str, Any]) -> OurMe
         return None
     return OurMeasurement(
         selector=selector,
-        formula=cast(Formula, formula),
+        formula=formula,
         against={column: values[0] for column, values in against.items()},
         over_ns=over_ns,
     )
@@ -79,22 +84,18 @@ def check_unit(reader: Reader, place: KeyPath, measured: OurMeasurement, unit: s
 
 def read_theory(reader: Reader, place: KeyPath, data: dict[str, Any]) -> OurTheory | None:
     """A number that follows from headers."""
-    quantity = reader.one_of((*place, "theory"), data.get("theory"), "quantity of theory", get_args(TheoryQuantity))
-    mechanism = reader.word((*place, "mechanism"), data.get("mechanism"), "mechanism")
-    transport = reader.one_of((*place, "transport"), data.get("transport"), "transport", ("tcp", "udp"))
-    message_bytes = None
-    if "message" in data:
-        message_bytes = reader.parsed((*place, "message"), data["message"], units.parse_size)
-    if quantity is None or mechanism is None or transport is None:
+    needed = ("theory", "mechanism", "transport")
+    read = read_needed(reader, place, dict.fromkeys(needed) | data, THEORY, *needed)
+    if read is None:
         return None
-    if (quantity in PER_MESSAGE) == (message_bytes is None):
+    if (read["theory"] in PER_MESSAGE) == ("message" not in read):
         reader.problem(place, f"{', '.join(PER_MESSAGE)} need a message, and other quantities cannot have one")
         return None
     return OurTheory(
-        quantity=cast(TheoryQuantity, quantity),
-        mechanism=mechanism,
-        transport="udp" if transport == "udp" else "tcp",
-        message_bytes=message_bytes,
+        quantity=read["theory"],
+        mechanism=read["mechanism"],
+        transport=read["transport"],
+        message_bytes=read.get("message"),
     )
 
 
@@ -110,105 +111,61 @@ def read_test(reader: Reader, place: KeyPath, value: Any) -> ClaimTest | None:
         return None
     keys, read = _TESTS[kind]
     place = (*place, kind)
-    parameters = reader.mapping(place, given, kind, keys)
-    return read(reader, place, parameters)
+    return read(reader, place, read_keys(reader, place, given, keys), keys)
 
 
-def _direction(reader: Reader, place: KeyPath, data: dict[str, Any]) -> Direction | None:
-    selector = _selector(reader, place, data)
-    expect = _choice(reader, place, data, "expect", get_args(Expected))
-    quantifier = _choice(reader, place, data, "quantifier", get_args(Quantifier), "most")
-    margin = _ratio(reader, place, data, "margin")
-    against = reader.word((*place, "against"), data["against"], "path") if "against" in data else None
-    if selector is None or expect is None or quantifier is None:
-        return None
-    return Direction(
-        selector=selector,
-        expect=cast(Any, expect),
-        quantifier=cast(Quantifier, quantifier),
-        margin=margin,
-        against=against,
-    )
+def _selected(
+    reader: Reader, place: KeyPath, data: dict[str, Any], keys: Keys, *needed: str
+) -> tuple[dict[str, Any], Selector | None]:
+    """The plain values of a mapping with a selector, and the selector; None where it or one that is needed is wrong."""
+    needed = ("metric", *needed)
+    given = dict.fromkeys(needed) | data
+    read = read_needed(reader, place, given, keys)
+    assert read is not None, "nothing is needed"
+    selector = _selector(reader, place, data, read.pop("metric", None))
+    return read, selector if all(key in read for key in needed[1:]) else None
 
 
-def _magnitude(reader: Reader, place: KeyPath, data: dict[str, Any]) -> Magnitude | None:
-    selector = _selector(reader, place, data)
-    formula = _choice(reader, place, data, "formula", [name for name in get_args(Formula) if name.startswith("of-")])
-    quantifier = _choice(reader, place, data, "quantifier", get_args(Quantifier), "most")
+def _direction(reader: Reader, place: KeyPath, data: dict[str, Any], keys: Keys) -> Direction | None:
+    read, selector = _selected(reader, place, data, keys, "expect")
+    return None if selector is None else Direction(selector=selector, **read)
+
+
+def _magnitude(reader: Reader, place: KeyPath, data: dict[str, Any], keys: Keys) -> Magnitude | None:
+    read, selector = _selected(reader, place, data, keys, "formula")
     bounds = _range(reader, place, data)
-    if selector is None or formula is None or quantifier is None or bounds is None:
+    if selector is None or bounds is None:
         return None
-    return Magnitude(
-        selector=selector,
-        formula=cast(Formula, formula),
-        low=bounds[0],
-        high=bounds[1],
-        quantifier=cast(Quantifier, quantifier),
-    )
+    return Magnitude(selector=selector, low=bounds[0], high=bounds[1], **read)
 
 
-def _trend(reader: Reader, place: KeyPath, data: dict[str, Any]) -> Trend | None:
-    selector = _selector(reader, place, data)
-    of = _choice(reader, place, data, "of", get_args(Of), "value")
-    factor = reader.word((*place, "factor"), data.get("factor"), "factor")
-    expect = _choice(reader, place, data, "expect", get_args(Way))
-    quantifier = _choice(reader, place, data, "quantifier", get_args(Quantifier), "all")
-    if selector is None or of is None or factor is None or expect is None or quantifier is None:
+def _trend(reader: Reader, place: KeyPath, data: dict[str, Any], keys: Keys) -> Trend | None:
+    read, selector = _selected(reader, place, data, keys, "factor", "expect")
+    return None if selector is None else Trend(selector=selector, **read)
+
+
+def _contrast(reader: Reader, place: KeyPath, data: dict[str, Any], keys: Keys) -> Contrast | None:
+    read, selector = _selected(reader, place, data, keys, "factor", "expect")
+    if selector is None:
         return None
-    return Trend(
-        selector=selector,
-        of=cast(Of, of),
-        factor=factor,
-        expect=cast(Way, expect),
-        quantifier=cast(Quantifier, quantifier),
-    )
+    at, then = (read_level(reader, (*place, key), read["factor"], data.get(key)) for key in ("at", "then"))
+    return None if at is None or then is None else Contrast(selector=selector, at=at, then=then, **read)
 
 
-def _contrast(reader: Reader, place: KeyPath, data: dict[str, Any]) -> Contrast | None:
-    selector = _selector(reader, place, data)
-    of = _choice(reader, place, data, "of", get_args(Of), "value")
-    factor = reader.word((*place, "factor"), data.get("factor"), "factor")
-    expect = _choice(reader, place, data, "expect", (*get_args(Way), "same"))
-    quantifier = _choice(reader, place, data, "quantifier", get_args(Quantifier), "all")
-    margin = _ratio(reader, place, data, "margin")
-    if selector is None or of is None or factor is None or expect is None or quantifier is None:
-        return None
-    at, then = (read_level(reader, (*place, key), factor, data.get(key)) for key in ("at", "then"))
-    if at is None or then is None:
-        return None
-    return Contrast(
-        selector=selector,
-        of=cast(Of, of),
-        factor=factor,
-        at=at,
-        then=then,
-        expect=cast(Any, expect),
-        margin=margin,
-        quantifier=cast(Quantifier, quantifier),
-    )
-
-
-def _amount(reader: Reader, place: KeyPath, data: dict[str, Any]) -> Amount | None:
-    selector = _selector(reader, place, data)
-    unit = reader.word((*place, "unit"), data.get("unit"), "unit")
-    quantifier = _choice(reader, place, data, "quantifier", get_args(Quantifier), "all")
+def _amount(reader: Reader, place: KeyPath, data: dict[str, Any], keys: Keys) -> Amount | None:
+    read, selector = _selected(reader, place, data, keys, "unit")
     bounds = _range(reader, place, data)
-    if selector is None or unit is None or quantifier is None or bounds is None:
+    if selector is None or bounds is None:
         return None
-    measured = OurMeasurement(selector=selector)
+    measured, unit = OurMeasurement(selector=selector), read["unit"]
     factor = unit_factor(unit, own_unit(measured))
     if factor is None:
         check_unit(reader, (*place, "unit"), measured, unit)
         return None
-    return Amount(
-        selector=selector,
-        low=bounds[0] * factor,
-        high=bounds[1] * factor,
-        quantifier=cast(Quantifier, quantifier),
-    )
+    return Amount(selector=selector, low=bounds[0] * factor, high=bounds[1] * factor, quantifier=read["quantifier"])
 
 
-def _in_theory(reader: Reader, place: KeyPath, data: dict[str, Any]) -> InTheory | None:
+def _in_theory(reader: Reader, place: KeyPath, data: dict[str, Any], _: Keys) -> InTheory | None:
     theory = read_theory(reader, place, data)
     bounds = _range(reader, place, data)
     if theory is None or bounds is None:
@@ -216,24 +173,17 @@ def _in_theory(reader: Reader, place: KeyPath, data: dict[str, Any]) -> InTheory
     return InTheory(theory=theory, low=bounds[0], high=bounds[1])
 
 
-_Read = Callable[[Reader, KeyPath, dict[str, Any]], ClaimTest | None]
+_Read = Callable[[Reader, KeyPath, dict[str, Any], Keys], ClaimTest | None]
 
-_RANGE_KEYS = ("about", "low", "high")
-
-_TESTS: dict[str, tuple[tuple[str, ...], _Read]] = {
-    "direction": ((*SELECTOR_KEYS, "expect", "quantifier", "margin", "against"), _direction),
-    "magnitude": ((*SELECTOR_KEYS, *_RANGE_KEYS, "formula", "quantifier"), _magnitude),
-    "trend": ((*SELECTOR_KEYS, "of", "factor", "expect", "quantifier"), _trend),
-    "contrast": ((*SELECTOR_KEYS, "of", "factor", "at", "then", "expect", "margin", "quantifier"), _contrast),
-    "amount": ((*SELECTOR_KEYS, *_RANGE_KEYS, "unit", "quantifier"), _amount),
-    "in-theory": ((*THEORY_KEYS, *_RANGE_KEYS), _in_theory),
+_TESTS: dict[str, tuple[Keys, _Read]] = {
+    keys.what: (keys, read)
+    for keys, read in zip(TESTS, (_direction, _magnitude, _trend, _contrast, _amount, _in_theory), strict=True)
 }
 
 
-def _selector(reader: Reader, place: KeyPath, data: dict[str, Any]) -> Selector | None:
+def _selector(reader: Reader, place: KeyPath, data: dict[str, Any], metric: str | None) -> Selector | None:
     workloads = _names(reader, place, data, "workload")
     paths = _names(reader, place, data, "path")
-    metric = reader.one_of((*place, "metric"), data.get("metric"), "metric", METRICS)
     levels = _levels(reader, (*place, "levels"), data.get("levels", {}))
     for name in workloads:
         kind = WORKLOADS.get(name)
@@ -287,7 +237,7 @@ _PARSERS: dict[str, Callable[[object], int]] = {
 
 def _range(reader: Reader, place: KeyPath, data: dict[str, Any]) -> tuple[float, float] | None:
     """Reads `low` and `high`, or `about`."""
-    given = [key for key in _RANGE_KEYS if key in data]
+    given = [key for key in RANGE if key in data]
     if given not in (["about"], ["low", "high"]):
         reader.problem(place, "give about, or low and high")
         return None
@@ -302,15 +252,3 @@ def _range(reader: Reader, place: KeyPath, data: dict[str, Any]) -> tuple[float,
         reader.problem(place, f"low ({numbers[0]}) is greater than high ({numbers[1]})")
         return None
     return float(numbers[0]), float(numbers[1])
-
-
-def _choice(
-    reader: Reader, place: KeyPath, data: dict[str, Any], key: str, choices: Any, default: str | None = None
-) -> str | None:
-    if key not in data and default is not None:
-        return default
-    return reader.one_of((*place, key), data.get(key), f"value of {key}", choices)
-
-
-def _ratio(reader: Reader, place: KeyPath, data: dict[str, Any], key: str) -> float | None:
-    return reader.parsed((*place, key), data[key], units.parse_ratio) if key in data else None

@@ -37,12 +37,12 @@ _OF_SIDES = {
     for side in SIDES
 }
 _MTU = replace(MTU, default=None)
-_SOURCE = Parameter(name="source", kind="text", noun="a source", doc="")
+_SOURCE = Parameter(name="source", kind="line", noun="a source", doc="")
 _SOURCES = Names(what="sources", item=_SOURCE)
 PROFILE = Keys(
     what="a profile",
     entries=(
-        Parameter(name="title", kind="text", unless_given="the name", doc="one line for people"),
+        Parameter(name="title", kind="line", unless_given="the name", doc="one line for people"),
         _MTU,
         *(Part(name=side, value=_OF_SIDES[side], doc=f"the link for packets {_TOWARDS[side]}") for side in SIDES),
         Part(name="sources", value=_SOURCES, doc="sources of the numbers, by key"),
@@ -169,10 +169,10 @@ def read_profile(reader: Reader, place: KeyPath, name: str, value: Any) -> Profi
         return None
     return Profile(
         name=name,
-        title=" ".join(read.get("title", name).split()),
+        title=read.get("title", " ".join(name.split())),
         mtu_bytes=mtu_bytes,
         directions=(sides[0], sides[1]),
-        sources={key: " ".join(str(text).split()) for key, text in sources.items()},
+        sources={key: str(text) for key, text in sources.items()},
     )
 
 

@@ -108,6 +108,9 @@ _FORMS: Mapping[str, Schema] = {
     "link-name": {"type": ["string", "integer"], "pattern": whole(LINK_NAME.pattern)},
     "device": {"type": "string", "pattern": whole(DEVICE.pattern)},
     "ssh": {"type": "string", "pattern": whole(SSH_DESTINATION.pattern)},
-    **{kind: {"type": "string", "minLength": 1} for kind in ("command", "kernel", "address", "interface", "text")},
+    **{
+        kind: {"type": "string", "minLength": 1}
+        for kind in ("command", "kernel", "address", "interface", "text", "line")
+    },
 }
 """The kinds whose schema is not among the schema's definitions."""
