@@ -156,6 +156,11 @@ def test_a_small_paper_is_read() -> None:
     assert (found.name, found.year, len(found.claims)) == ("p", None, 1)
 
 
+@pytest.mark.parametrize(("written", "year"), [("2020", 2020), ("", None)])
+def test_a_paper_has_the_year_that_its_text_says(written: str, year: int | None) -> None:
+    assert read(f"{HEAD}claims: []\nyear: {written}\n").year == year
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -158,8 +158,8 @@ def read_hosts(reader: Reader, value: Any) -> dict[str, Host]:
 
 def _read_host(reader: Reader, name: str, item: Any) -> Host:
     path: KeyPath = ("hosts", name)
-    before = len(reader.problems)
     data = read_keys(reader, path, {} if item is None else item, HOST)
+    before = len(reader.problems)
     read = read_plain(reader, path, data, HOST)
     if read.get("sudo") and "ssh" not in data:
         reader.problem((*path, "sudo"), f"{name} has no ssh, so that it is {HERE}; run sixbench itself as root there")

@@ -8,7 +8,7 @@ from typing import Any
 from ..model.paper import Claim, ClaimTest, OurMeasurement, OurTheory, Paper, PublishedValue, Untestable
 from ..model.quoting import shown
 from .key_reader import read_keys, read_names, read_plain, read_value
-from .paper_keys import A_SYSTEM, CLAIM, MEASURED, PAPER, SYSTEMS, THEORY, VALUE, line_of
+from .paper_keys import A_SYSTEM, CLAIM, MEASURED, PAPER, SYSTEMS, THEORY, VALUE, YEAR, line_of
 from .paper_tables import read_tables
 from .paper_tests import check_unit, read_measured, read_needed, read_test, read_theory
 from .reader import Reader
@@ -33,6 +33,7 @@ def read_paper(source: Source) -> Paper:
         name: str(read_value(reader, ("systems", name), text, A_SYSTEM))
         for name, text in read_names(reader, ("systems",), data.get("systems", {}), SYSTEMS).items()
     }
+    year = None if data.get("year") is None else read_value(reader, ("year",), data["year"], YEAR)
     lines = {key: _lines(reader, key, data.get(key, [])) for key in ("authors", "notes", "deviations")}
     generations = _generations(reader, data.get("generations", []), systems)
     tables = tuple(read_tables(reader, data.get("tables", [])))
@@ -43,7 +44,7 @@ def read_paper(source: Source) -> Paper:
         name=read["paper"],
         title=read["title"],
         authors=lines["authors"],
-        year=read.get("year"),
+        year=None if year is None else int(year),
         published=read["published"],
         doc=read["doc"],
         systems=systems,

@@ -118,12 +118,11 @@ def _selected(
     reader: Reader, place: KeyPath, data: dict[str, Any], keys: Keys, *needed: str
 ) -> tuple[dict[str, Any], Selector | None]:
     """The plain values of a mapping with a selector, and the selector; None where it or one that is needed is wrong."""
-    needed = ("metric", *needed)
-    given = dict.fromkeys(needed) | data
-    read = read_needed(reader, place, given, keys)
+    workloads, paths = (_names(reader, place, data, key) for key in ("workload", "path"))
+    read = read_needed(reader, place, dict.fromkeys(("metric", *needed)) | data, keys)
     assert read is not None, "nothing is needed"
-    selector = _selector(reader, place, data, read.pop("metric", None))
-    return read, selector if all(key in read for key in needed[1:]) else None
+    selector = _selector(reader, place, data, workloads, paths, read.pop("metric", None))
+    return read, selector if all(key in read for key in needed) else None
 
 
 def _direction(reader: Reader, place: KeyPath, data: dict[str, Any], keys: Keys) -> Direction | None:
@@ -181,9 +180,14 @@ _TESTS: dict[str, tuple[Keys, _Read]] = {
 }
 
 
-def _selector(reader: Reader, place: KeyPath, data: dict[str, Any], metric: str | None) -> Selector | None:
-    workloads = _names(reader, place, data, "workload")
-    paths = _names(reader, place, data, "path")
+def _selector(
+    reader: Reader,
+    place: KeyPath,
+    data: dict[str, Any],
+    workloads: tuple[str, ...],
+    paths: tuple[str, ...],
+    metric: str | None,
+) -> Selector | None:
     levels = _levels(reader, (*place, "levels"), data.get("levels", {}))
     for name in workloads:
         kind = WORKLOADS.get(name)
