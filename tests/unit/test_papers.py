@@ -221,6 +221,13 @@ def test_a_paper_has_the_year_that_its_text_says(written: str, year: int | None)
         ),
         (
             value(
+                "value: 1\n    unit: '%'\n    ours: {workload: tcp-stream, metric: goodput, path: ipv6, "
+                "formula: of-mean, against: {length_bytes: 128}}"
+            ),
+            "values.0.ours.against.length_bytes: 128 has no unit",
+        ),
+        (
+            value(
                 "value: 1\n    unit: bytes\n    ours: {theory: overhead_percent, mechanism: native4, transport: tcp}"
             ),
             "overhead_percent is not in bytes",

@@ -67,7 +67,7 @@ def read_measured(reader: Reader, place: KeyPath, data: dict[str, Any]) -> OurMe
     return OurMeasurement(
         selector=selector,
         formula=formula,
-        against={column: values[0] for column, values in against.items()},
+        against={column: values[0] for column, values in against.items() if values},
         over_ns=over_ns,
     )
 
