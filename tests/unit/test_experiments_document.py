@@ -22,12 +22,14 @@ from sixbench.model.parameter import Parameter
 from sixbench.model.workloads import WORKLOADS
 from sixbench.plan.blocks_file import REPEATS, RULES, STATISTICS_KEYS
 from sixbench.plan.dut_file import EQUIPMENT_KEYS
+from sixbench.plan.events_file import CHANGEABLE, EVENT
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.experiment_keys import EXPERIMENT, REQUIRED
 from sixbench.plan.keys import Entry, Part, Swept
 from sixbench.plan.link_keys import LINK
 from sixbench.plan.node_settings import NODE_SETTINGS
 from sixbench.plan.overrides import apply_quick
+from sixbench.plan.profile_file import PROFILE
 from sixbench.plan.schema import experiment_schema
 from sixbench.plan.shapes import SHAPES
 from sixbench.plan.yaml_source import parse_yaml
@@ -159,6 +161,19 @@ def test_every_key_of_blocks_and_statistics_is_told(entry: Entry) -> None:
     assert_row(rows("Blocks and statistics")[entry.name], entry)
 
 
+OF_EVENTS = [entry for entry in EVENT.entries if entry.name not in CHANGEABLE]
+
+
+@pytest.mark.parametrize("entry", OF_EVENTS, ids=operator.attrgetter("name"))
+def test_every_key_of_an_event_is_told(entry: Entry) -> None:
+    assert_row(rows("Events")[entry.name], entry, is_required=entry.name in EVENT.missing)
+
+
+@pytest.mark.parametrize("entry", PROFILE.entries, ids=operator.attrgetter("name"))
+def test_every_key_of_a_profile_is_told(entry: Entry) -> None:
+    assert_row(rows("Access profiles")[entry.name], entry, is_required=entry.name in PROFILE.missing)
+
+
 @pytest.mark.parametrize("part", EQUIPMENT_KEYS, ids=operator.attrgetter("name"))
 def test_every_key_of_equipment_is_told(part: Part) -> None:
     assert list(map(plain, rows("Equipment")[part.name])) == [part.doc]
@@ -196,8 +211,9 @@ def assert_row(cells: list[str], entry: Entry, *, is_required: bool = False) -> 
         unless_given = "*must be given*" if is_required else entry.unless_given or default
         assert list(map(plain, cells[1:])) == [unless_given, entry.doc]
     else:
-        parameter = entry.parameter if isinstance(entry, Swept) else entry
-        assert list(map(plain, cells)) == list(map(plain, told(parameter)))
+        value, unless_given, meaning = told(entry.parameter if isinstance(entry, Swept) else entry)
+        unless_given = "*must be given*" if is_required else unless_given
+        assert list(map(plain, cells)) == list(map(plain, (value, unless_given, meaning)))
 
 
 def told(parameter: Parameter) -> list[str]:

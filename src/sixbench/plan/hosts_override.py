@@ -10,12 +10,24 @@ from pathlib import Path
 from typing import Any
 
 from ..model.errors import ExperimentError, UsageError
+from .hosts_file import HOSTS, OVER
+from .key_reader import read_keys, read_names
+from .keys import A_NAME, Keys, Names, Part
 from .overrides import Changes
 from .reader import Reader
 from .shapes import SHAPES
 from .yaml_source import KeyPath, Source, read_yaml
 
-KEYS = ("hosts", "nodes", "links")
+_NODES = Names(what="nodes", item=A_NAME)
+_LINKS = Names(what="links", item=OVER.value)
+PLACES = Keys(
+    what="a file of hosts",
+    entries=(
+        Part(name="hosts", value=HOSTS, doc="the machines, as an experiment has them"),
+        Part(name="nodes", value=_NODES, doc="for each node its host"),
+        Part(name="links", value=_LINKS, doc="for each link that joins machines what carries it, as over says it"),
+    ),
+)
 
 
 def apply_hosts(source: Source, path: Path) -> Source:
@@ -23,10 +35,10 @@ def apply_hosts(source: Source, path: Path) -> Source:
     where it is wrong or names what is not in the experiment."""
     own = read_yaml(path)
     reader = Reader(own)
-    data = reader.mapping((), own.data, "a file of hosts", KEYS)
-    nodes = reader.mapping(("nodes",), data.get("nodes", {}), "nodes")
-    links = reader.mapping(("links",), data.get("links", {}), "links")
-    hosts = reader.mapping(("hosts",), data.get("hosts", {}), "hosts")
+    data = read_keys(reader, (), own.data, PLACES)
+    nodes = read_names(reader, ("nodes",), data.get("nodes", {}), _NODES)
+    links = read_names(reader, ("links",), data.get("links", {}), _LINKS)
+    hosts = read_names(reader, ("hosts",), data.get("hosts", {}), HOSTS)
     if isinstance(own.data, dict) and not hosts and not reader.problems:
         reader.problem((), "there are no hosts in it; give one, such as hosts: {lab1: {ssh: user@lab1.example}}")
     reader.finish()
