@@ -25,7 +25,7 @@ from sixbench.plan.dut_file import EQUIPMENT_KEYS
 from sixbench.plan.events_file import CHANGEABLE, EVENT
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.experiment_keys import EXPERIMENT, REQUIRED
-from sixbench.plan.keys import Entry, Part, Swept
+from sixbench.plan.keys import CompoundKey, Key, SweptParameter
 from sixbench.plan.link_keys import LINK
 from sixbench.plan.node_settings import NODE_SETTINGS
 from sixbench.plan.overrides import apply_quick
@@ -147,17 +147,17 @@ def test_every_key_is_told() -> None:
 
 
 @pytest.mark.parametrize("entry", EXPERIMENT.entries, ids=operator.attrgetter("name"))
-def test_every_key_of_an_experiment_is_told(entry: Entry) -> None:
+def test_every_key_of_an_experiment_is_told(entry: Key) -> None:
     assert_row(rows("Keys")[entry.name], entry, is_required=entry.name in REQUIRED)
 
 
 @pytest.mark.parametrize("entry", LINK.entries, ids=operator.attrgetter("name"))
-def test_every_key_of_a_link_is_told(entry: Entry) -> None:
+def test_every_key_of_a_link_is_told(entry: Key) -> None:
     assert_row(rows("Links")[entry.name], entry, is_required=entry.name in LINK.missing)
 
 
 @pytest.mark.parametrize("entry", [*RULES.entries, REPEATS, *STATISTICS_KEYS.entries], ids=operator.attrgetter("name"))
-def test_every_key_of_blocks_and_statistics_is_told(entry: Entry) -> None:
+def test_every_key_of_blocks_and_statistics_is_told(entry: Key) -> None:
     assert_row(rows("Blocks and statistics")[entry.name], entry)
 
 
@@ -165,17 +165,17 @@ OF_EVENTS = [entry for entry in EVENT.entries if entry.name not in CHANGEABLE]
 
 
 @pytest.mark.parametrize("entry", OF_EVENTS, ids=operator.attrgetter("name"))
-def test_every_key_of_an_event_is_told(entry: Entry) -> None:
+def test_every_key_of_an_event_is_told(entry: Key) -> None:
     assert_row(rows("Events")[entry.name], entry, is_required=entry.name in EVENT.missing)
 
 
 @pytest.mark.parametrize("entry", PROFILE.entries, ids=operator.attrgetter("name"))
-def test_every_key_of_a_profile_is_told(entry: Entry) -> None:
+def test_every_key_of_a_profile_is_told(entry: Key) -> None:
     assert_row(rows("Access profiles")[entry.name], entry, is_required=entry.name in PROFILE.missing)
 
 
 @pytest.mark.parametrize("part", EQUIPMENT_KEYS, ids=operator.attrgetter("name"))
-def test_every_key_of_equipment_is_told(part: Part) -> None:
+def test_every_key_of_equipment_is_told(part: CompoundKey) -> None:
     assert list(map(plain, rows("Equipment")[part.name])) == [part.doc]
 
 
@@ -203,15 +203,15 @@ def plain(cell: str) -> str:
     return re.sub(r"\[(.*?)\]\(.*?\)", r"\1", cell).replace("`", "")
 
 
-def assert_row(cells: list[str], entry: Entry, *, is_required: bool = False) -> None:
+def assert_row(cells: list[str], entry: Key, *, is_required: bool = False) -> None:
     """The cells are those of a key of a declared mapping: its value, what holds unless it is given, its meaning. The
     value of a key that has no single one is described by the document alone."""
-    if isinstance(entry, Part):
+    if isinstance(entry, CompoundKey):
         default = "" if entry.default is None else str(entry.default)
         unless_given = "*must be given*" if is_required else entry.unless_given or default
         assert list(map(plain, cells[1:])) == [unless_given, entry.doc]
     else:
-        value, unless_given, meaning = told(entry.parameter if isinstance(entry, Swept) else entry)
+        value, unless_given, meaning = told(entry.parameter if isinstance(entry, SweptParameter) else entry)
         unless_given = "*must be given*" if is_required else unless_given
         assert list(map(plain, cells)) == list(map(plain, (value, unless_given, meaning)))
 

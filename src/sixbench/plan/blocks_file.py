@@ -10,7 +10,7 @@ from ..model.parameter import Parameter, Scalar
 from ..model.quoting import shown
 from ..model.workloads import WORKLOADS
 from .key_reader import read_keys, read_plain, read_value
-from .keys import Either, Keys, Part
+from .keys import CompoundKey, KnownKeys, ValueForms
 from .reader import Reader
 from .yaml_source import KeyPath
 
@@ -67,7 +67,7 @@ def _margin(value: object) -> Scalar:
 
 
 NUMBER = Parameter(name="blocks", kind="count", minimum=1, maximum=MAX_BLOCKS, doc="exactly this number")
-RULES = Keys(
+RULES = KnownKeys(
     what="blocks",
     entries=(
         Parameter(
@@ -120,9 +120,9 @@ RULES = Keys(
         ),
     ),
 )
-BLOCKS = Part(
+BLOCKS = CompoundKey(
     name="blocks",
-    value=Either((NUMBER, RULES)),
+    value=ValueForms((NUMBER, RULES)),
     default=DEFAULT_BLOCKS,
     doc="the number of blocks, and the rule to stop",
 )
@@ -139,11 +139,11 @@ REPEATS = Parameter(
     ),
 )
 
-MARGINS = Keys(
+MARGINS = KnownKeys(
     what="margins",
     entries=tuple(Parameter(name=name, kind="ratio", parser=_margin, doc="") for name in WORKLOADS),
 )
-STATISTICS_KEYS = Keys(
+STATISTICS_KEYS = KnownKeys(
     what="statistics",
     entries=(
         Parameter(
@@ -160,7 +160,9 @@ STATISTICS_KEYS = Keys(
             default=Statistics.margin,
             doc="largest difference that does not matter; equivalence is tested against it",
         ),
-        Part(name="margins", value=MARGINS, doc="the same for workloads that have one of their own: {tcp-rr: 5%}"),
+        CompoundKey(
+            name="margins", value=MARGINS, doc="the same for workloads that have one of their own: {tcp-rr: 5%}"
+        ),
         Parameter(
             name="trim",
             kind="count",
@@ -184,7 +186,7 @@ STATISTICS_KEYS = Keys(
         ),
     ),
 )
-STATISTICS = Part(
+STATISTICS = CompoundKey(
     name="statistics",
     value=STATISTICS_KEYS,
     unless_given="95%, 1%, none, 0, biweight",

@@ -18,7 +18,7 @@ from ..model.parameter import Parameter
 from ..model.quoting import listed, shown
 from ..model.topology import Port
 from .key_reader import read_keys
-from .keys import Defined, Either, Entry, Keys, Pair, Part
+from .keys import CompoundKey, Key, KnownKeys, SharedValue, ValueForms, ValuePair
 from .link_keys import swept_setting
 from .link_settings import LINK_SETTINGS, MTU
 from .reader import Reader, as_name, suggest
@@ -53,20 +53,20 @@ REPLACED = ("topology", "between", "paths")
 """The parts of an experiment that a device gives."""
 
 _LINKS = tuple(map(swept_setting, LINK_SETTINGS.values()))
-_MECHANISM = Part(
+_MECHANISM = CompoundKey(
     name="mechanism",
-    value=Either((Defined(name="device-name"), Defined(name="path"))),
+    value=ValueForms((SharedValue(name="device-name"), SharedValue(name="path"))),
     doc="the device under test: a mechanism, or a device that sixbench knows",
 )
-_PROGRAM = Part(name=PROGRAM, value=Defined(name="program"), doc="the device under test: any program")
+_PROGRAM = CompoundKey(name=PROGRAM, value=SharedValue(name="program"), doc="the device under test: any program")
 _GUEST = (
     replace(KERNEL, name=GUEST, doc=f"the device under test: an emulated machine; {KERNEL.doc}"),
     *(option for option in IN_GUEST if option is not KERNEL),
 )
-_PORT_PAIR = Pair(
+_PORT_PAIR = ValuePair(
     item=Parameter(name="port", kind="device", doc=""), rule=f"{PORTS} are two interfaces, such as [eth1, eth2]"
 )
-_PORTS = Part(
+_PORTS = CompoundKey(
     name=PORTS,
     value=_PORT_PAIR,
     doc=(
@@ -74,22 +74,22 @@ _PORTS = Part(
         f"({RIGHT})"
     ),
 )
-_DESCRIPTION = Part(
+_DESCRIPTION = CompoundKey(
     name=DESCRIPTION,
     value=Parameter(name=DESCRIPTION, kind="text", doc=""),
     doc="a name for the equipment, on one line; the record has nothing else about it",
 )
 EQUIPMENT_KEYS = (_PORTS, _DESCRIPTION)
-DUT = Keys(what="dut", entries=(_MECHANISM, _PROGRAM, *_GUEST, *EQUIPMENT_KEYS, *MAPPING, *_LINKS))
+DUT = KnownKeys(what="dut", entries=(_MECHANISM, _PROGRAM, *_GUEST, *EQUIPMENT_KEYS, *MAPPING, *_LINKS))
 
 
-def _form(*entries: Entry, needs: tuple[str, ...]) -> Keys:
-    return Keys(what=DUT.what, entries=entries, missing=dict.fromkeys(needs, ""))
+def _form(*entries: Key, needs: tuple[str, ...]) -> KnownKeys:
+    return KnownKeys(what=DUT.what, entries=entries, missing=dict.fromkeys(needs, ""))
 
 
-DEVICE_UNDER_TEST = Either(
+DEVICE_UNDER_TEST = ValueForms(
     (
-        Defined(name="device-name"),
+        SharedValue(name="device-name"),
         _form(_MECHANISM, *_LINKS, needs=("mechanism",)),
         _form(_PROGRAM, *_LINKS, needs=(PROGRAM,)),
         _form(*_GUEST, *MAPPING, *_LINKS, needs=(GUEST,)),

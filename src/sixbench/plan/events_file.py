@@ -14,7 +14,7 @@ from ..model.quoting import shown
 from .direction_rules import overridden
 from .factors import Assignment, Factors, Setting, Varying, resolve
 from .key_reader import read_items, read_keys
-from .keys import Items, Keys, Part, Swept
+from .keys import CompoundKey, KnownKeys, SweptParameter, ValueList
 from .link_keys import swept_setting
 from .link_settings import DIRECTION_SETTINGS, MTU
 from .link_template import LinkState, LinkTemplate
@@ -48,23 +48,25 @@ _AT = Parameter(
     doc="time after the traffic begins, with the warm-up",
 )
 _CHANGES = tuple(swept_setting(DIRECTION_SETTINGS[key]) for key in CHANGEABLE)
-_DIRECTIONS = {way: Keys(what=f"changes of {way}", entries=_CHANGES) for way in WAYS}
-EVENT = Keys(
+_DIRECTIONS = {way: KnownKeys(what=f"changes of {way}", entries=_CHANGES) for way in WAYS}
+EVENT = KnownKeys(
     what="an event",
     entries=(
-        Swept(parameter=_AT),
-        Part(name="link", value=Parameter(name="link", kind="link-name", doc=""), doc="the name of a link"),
-        Swept(parameter=replace(MTU, default=None, doc="MTU of both ends from then on")),
+        SweptParameter(parameter=_AT),
+        CompoundKey(name="link", value=Parameter(name="link", kind="link-name", doc=""), doc="the name of a link"),
+        SweptParameter(parameter=replace(MTU, default=None, doc="MTU of both ends from then on")),
         *_CHANGES,
         *(
-            Part(name=way, value=_DIRECTIONS[way], doc=f"changes for packets that leave the {end} endpoint of the link")
+            CompoundKey(
+                name=way, value=_DIRECTIONS[way], doc=f"changes for packets that leave the {end} endpoint of the link"
+            )
             for way, end in zip(WAYS, ("first", "second"), strict=True)
         ),
     ),
     missing={key: f"{key} is missing; {_EXAMPLE}" for key in ("at", "link")},
     least=3,
 )
-EVENTS = Items(what="events", item=EVENT, most=MAX_EVENTS, empty=f"no event is given; {_EXAMPLE}; leave events out")
+EVENTS = ValueList(what="events", item=EVENT, most=MAX_EVENTS, empty=f"no event is given; {_EXAMPLE}; leave events out")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from .events_file import EVENTS
 from .factors import FACTORS
 from .hosts_file import HOSTS
 from .kernels_file import KERNELS
-from .keys import A_NAME, Items, Keys, NameRule, Names, Pair, Part
+from .keys import A_NAME, CompoundKey, KnownKeys, NamedValues, NameRule, ValueList, ValuePair
 from .overrides import MAX_QUICK, QUICK, QUICK_VIRTUAL
 from .paths_file import PATHS
 from .profile_file import PROFILES
@@ -24,8 +24,8 @@ REQUIRED = ("topology", "paths", "workloads")
 """The keys that an experiment needs. `dut` stands for the first two of them."""
 
 NOTE = Parameter(name="note", kind="line", noun="a note", doc="")
-NOTES = Items(what="notes", item=NOTE)
-BETWEEN = Pair(item=A_NAME, rule="between must be a list of two hosts, the client and the server")
+NOTES = ValueList(what="notes", item=NOTE)
+BETWEEN = ValuePair(item=A_NAME, rule="between must be a list of two hosts, the client and the server")
 
 _ABOUT = (
     Parameter(
@@ -37,42 +37,42 @@ _ABOUT = (
     ),
     Parameter(name="title", kind="line", doc="one line for reports", unless_given="the name"),
     Parameter(name="description", kind="text", doc="the question, in a few sentences"),
-    Part(name="notes", value=NOTES, doc="remarks that reports repeat"),
-    Part(name="factors", value=FACTORS, doc="levels that several places share as $name, by name"),
-    Part(name="profiles", value=PROFILES, doc="access networks of your own"),
+    CompoundKey(name="notes", value=NOTES, doc="remarks that reports repeat"),
+    CompoundKey(name="factors", value=FACTORS, doc="levels that several places share as $name, by name"),
+    CompoundKey(name="profiles", value=PROFILES, doc="access networks of your own"),
 )
 """The name and the question of an experiment, and values that others share."""
 
 _COMPARED = (
-    Part(
+    CompoundKey(
         name="dut",
         value=DEVICE_UNDER_TEST,
         unless_given="none",
         doc="the device between two hosts; it gives topology, between and paths",
     ),
-    Part(name="hosts", value=HOSTS, unless_given="none", doc="machines over SSH that nodes may be on"),
-    Part(name="topology", value=TOPOLOGY, doc="the network"),
-    Part(
+    CompoundKey(name="hosts", value=HOSTS, unless_given="none", doc="machines over SSH that nodes may be on"),
+    CompoundKey(name="topology", value=TOPOLOGY, doc="the network"),
+    CompoundKey(
         name="between",
         value=BETWEEN,
         unless_given="the two hosts, where there are just two; those of the shape",
         doc="the two hosts that exchange traffic: the client, then the server",
     ),
-    Part(name="paths", value=PATHS, doc="the paths that are compared"),
-    Part(
+    CompoundKey(name="paths", value=PATHS, doc="the paths that are compared"),
+    CompoundKey(
         name="baseline",
         value=A_NAME,
         unless_given="the first path",
         doc="the path with which the others are compared",
     ),
     Parameter(name="aa", kind="flag", default=False, doc="run the baseline once more as NAME-aa, to measure the noise"),
-    Part(name="workloads", value=WORKLOAD_LIST, doc="the traffic, and so the measurements"),
+    CompoundKey(name="workloads", value=WORKLOAD_LIST, doc="the traffic, and so the measurements"),
 )
 """The network, the paths that are compared, and the traffic over them."""
 
 _TRIALS = (
-    Part(name="events", value=EVENTS, doc="changes of links in the middle of every trial"),
-    Part(
+    CompoundKey(name="events", value=EVENTS, doc="changes of links in the middle of every trial"),
+    CompoundKey(
         name="kernels",
         value=KERNELS,
         doc="run it in an emulated machine with each of these kernels, such as debian-6.1; several are a factor",
@@ -115,19 +115,19 @@ _MACHINE = (
         unless_given="where the machine is virtual",
         doc="processors do not sleep: a thread of the idle class keeps each awake",
     ),
-    Part(
+    CompoundKey(
         name=QUICK,
-        value=Names(what=QUICK, item=None, most=MAX_QUICK),
+        value=NamedValues(what=QUICK, item=None, most=MAX_QUICK),
         unless_given="fewer blocks, trials of 1 s",
         doc="the changes that --quick makes: values by dotted paths, such as blocks: 3",
     ),
-    Part(
+    CompoundKey(
         name=QUICK_VIRTUAL,
-        value=Names(what=QUICK_VIRTUAL, item=None, most=MAX_QUICK),
+        value=NamedValues(what=QUICK_VIRTUAL, item=None, most=MAX_QUICK),
         unless_given="nothing",
         doc="the same, beyond quick, on a virtual clock",
     ),
 )
 """The use of the machine, and the changes of `--quick`."""
 
-EXPERIMENT = Keys(what="an experiment", entries=(*_ABOUT, *_COMPARED, *_TRIALS, *_MACHINE))
+EXPERIMENT = KnownKeys(what="an experiment", entries=(*_ABOUT, *_COMPARED, *_TRIALS, *_MACHINE))

@@ -11,16 +11,16 @@ from typing import Any
 from ..model.parameter import Scalar
 from ..model.quoting import shown
 from .key_reader import read_names
-from .keys import Defined, NameRule, Names
+from .keys import NamedValues, NameRule, SharedValue
 from .reader import Reader, suggest
 from .yaml_source import KeyPath
 
 MAX_LEVELS = 1000
 
 FACTOR_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
-FACTORS = Names(
+FACTORS = NamedValues(
     what="factors",
-    item=Defined(name="factor-levels"),
+    item=SharedValue(name="factor-levels"),
     names=NameRule(
         noun="a factor",
         pattern=FACTOR_NAME,

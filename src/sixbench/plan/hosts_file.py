@@ -14,7 +14,7 @@ from ..model.quoting import listed, shown
 from ..model.topology import Topology
 from ..model.underlay import overhead_bytes
 from .key_reader import read_keys, read_names, read_pair, read_plain, read_value
-from .keys import A_NAME, Either, Keys, NameRule, Names, Nothing, Pair, Part
+from .keys import A_NAME, CompoundKey, KnownKeys, NamedValues, NameRule, NoValue, ValueForms, ValuePair
 from .reader import Reader, as_name, suggest
 from .yaml_source import KeyPath
 
@@ -54,13 +54,13 @@ def _vlan_id(value: object) -> Scalar:
 
 
 _DEVICE_NAME = Parameter(name="device", kind="device", parser=_device_name, doc="")
-INTERFACES = Names(
+INTERFACES = NamedValues(
     what="interfaces",
     item=_DEVICE_NAME,
     names=NameRule(noun="an interface", pattern=NAME, rule=NAME_RULE),
     most=MAX_INTERFACES,
 )
-HOST = Keys(
+HOST = KnownKeys(
     what="a host",
     entries=(
         Parameter(
@@ -71,7 +71,7 @@ HOST = Keys(
             doc="the destination for ssh, such as user@lab1.example",
         ),
         Parameter(name="sudo", kind="flag", default=False, doc="agents are started by sudo, without a password"),
-        Part(
+        CompoundKey(
             name="interfaces",
             value=INTERFACES,
             doc="the interfaces that nodes may borrow: for each name that links use, the host's own",
@@ -84,18 +84,18 @@ HOST = Keys(
         ),
     ),
 )
-HOSTS = Names(
+HOSTS = NamedValues(
     what="hosts",
-    item=Either((Nothing(), HOST)),
+    item=ValueForms((NoValue(), HOST)),
     names=NameRule(noun="a host", pattern=NAME, rule=NAME_RULE),
     most=MAX_HOSTS,
 )
-ON = Part(name="on", value=A_NAME, unless_given=HERE, doc="the host that it is on")
+ON = CompoundKey(name="on", value=A_NAME, unless_given=HERE, doc="the host that it is on")
 
 _VLAN_RULE = f"vlan must be the number of a VLAN, {VLAN_IDS[0]} to {VLAN_IDS[1]}"
 _CARRIER = Parameter(name="carrier", kind="choice", choices=(VXLAN, INTERNET), doc="")
-_VLAN_ENDS = Pair(item=A_NAME, rule="on must be two interfaces, such as [left, left]")
-_VLAN = Keys(
+_VLAN_ENDS = ValuePair(item=A_NAME, rule="on must be two interfaces, such as [left, left]")
+_VLAN = KnownKeys(
     what="a VLAN",
     entries=(
         Parameter(
@@ -106,23 +106,23 @@ _VLAN = Keys(
             maximum=VLAN_IDS[1],
             doc="the number of the VLAN: that of the tag of its frames",
         ),
-        Part(name="on", value=_VLAN_ENDS, doc="the interfaces at both ends, which carry this VLAN alone"),
+        CompoundKey(name="on", value=_VLAN_ENDS, doc="the interfaces at both ends, which carry this VLAN alone"),
     ),
     missing={
         "vlan": f"{_VLAN_RULE}, which is missing",
         "on": "on must be the two interfaces that have the VLAN, such as [left, left], which is missing",
     },
 )
-_CABLE = Pair(
+_CABLE = ValuePair(
     item=A_NAME,
     rule=(
         f"over must be two interfaces, such as [left, left], a VLAN on them, such as {{vlan: 100, on: [left, left]}}, "
         f"{VXLAN}, or {INTERNET}"
     ),
 )
-OVER = Part(
+OVER = CompoundKey(
     name="over",
-    value=Either((_CARRIER, _CABLE, _VLAN)),
+    value=ValueForms((_CARRIER, _CABLE, _VLAN)),
     unless_given="both ends are on one machine",
     doc=(
         "the connection of two machines: a cable between an interface of the first and one of the second, by the names "
@@ -257,7 +257,7 @@ def _read_cable(
     reader: Reader,
     place: KeyPath,
     value: Any,
-    pair: Pair,
+    pair: ValuePair,
     ends: tuple[str, str],
     on: tuple[str | None, str | None],
     hosts: Mapping[str, Host],

@@ -12,20 +12,22 @@ from typing import Any
 from ..model.errors import ExperimentError, UsageError
 from .hosts_file import HOSTS, OVER
 from .key_reader import read_keys, read_names
-from .keys import A_NAME, Keys, Names, Part
+from .keys import A_NAME, CompoundKey, KnownKeys, NamedValues
 from .overrides import Changes
 from .reader import Reader
 from .shapes import SHAPES
 from .yaml_source import KeyPath, Source, read_yaml
 
-_NODES = Names(what="nodes", item=A_NAME)
-_LINKS = Names(what="links", item=OVER.value)
-PLACES = Keys(
+_NODES = NamedValues(what="nodes", item=A_NAME)
+_LINKS = NamedValues(what="links", item=OVER.value)
+PLACES = KnownKeys(
     what="a file of hosts",
     entries=(
-        Part(name="hosts", value=HOSTS, doc="the machines, as an experiment has them"),
-        Part(name="nodes", value=_NODES, doc="for each node its host"),
-        Part(name="links", value=_LINKS, doc="for each link that joins machines what carries it, as over says it"),
+        CompoundKey(name="hosts", value=HOSTS, doc="the machines, as an experiment has them"),
+        CompoundKey(name="nodes", value=_NODES, doc="for each node its host"),
+        CompoundKey(
+            name="links", value=_LINKS, doc="for each link that joins machines what carries it, as over says it"
+        ),
     ),
 )
 

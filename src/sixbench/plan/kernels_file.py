@@ -11,14 +11,14 @@ from ..model.kernels import COLUMN, DEBIAN_KERNELS, HOST_KERNEL, is_kernel_name
 from ..model.parameter import Parameter
 from ..model.quoting import listed, shown
 from .key_reader import read_items
-from .keys import Either, Items
+from .keys import ValueForms, ValueList
 from .reader import Reader
 from .yaml_source import KeyPath
 
 MAX_KERNELS = 20
 _KERNEL = Parameter(name="kernel", kind="kernel", doc="")
-_SEVERAL = Items(what="kernels", item=_KERNEL, most=MAX_KERNELS, fewer="name fewer")
-KERNELS = Either((_KERNEL, _SEVERAL))
+_SEVERAL = ValueList(what="kernels", item=_KERNEL, most=MAX_KERNELS, fewer="name fewer")
+KERNELS = ValueForms((_KERNEL, _SEVERAL))
 
 
 def read_kernels(reader: Reader, data: dict[str, Any]) -> tuple[str, ...]:

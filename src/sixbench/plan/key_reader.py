@@ -6,12 +6,12 @@ from typing import Any
 
 from ..model.parameter import Parameter, Scalar
 from ..model.quoting import shown
-from .keys import A_NAME, Items, Keys, Names, Pair
+from .keys import A_NAME, KnownKeys, NamedValues, ValueList, ValuePair
 from .reader import Reader, as_name
 from .yaml_source import KeyPath
 
 
-def read_keys(reader: Reader, place: KeyPath, value: Any, keys: Keys) -> dict[str, Any]:
+def read_keys(reader: Reader, place: KeyPath, value: Any, keys: KnownKeys) -> dict[str, Any]:
     """The mapping as it is written. Notes keys that are unknown, and those that are missing."""
     data = reader.mapping(place, value, keys.what, keys.names)
     if isinstance(value, dict):
@@ -19,7 +19,7 @@ def read_keys(reader: Reader, place: KeyPath, value: Any, keys: Keys) -> dict[st
     return data
 
 
-def note_missing(reader: Reader, place: KeyPath, data: dict[str, Any], keys: Keys) -> None:
+def note_missing(reader: Reader, place: KeyPath, data: dict[str, Any], keys: KnownKeys) -> None:
     """Notes the keys that must be given and are not."""
     missing = [key for key in keys.missing if key not in data]
     for key in (key for key in missing if keys.missing[key]):
@@ -29,7 +29,7 @@ def note_missing(reader: Reader, place: KeyPath, data: dict[str, Any], keys: Key
         reader.problem(place, f"{', '.join(others)} {'is' if len(others) == 1 else 'are'} missing")
 
 
-def read_plain(reader: Reader, place: KeyPath, data: dict[str, Any], keys: Keys) -> dict[str, Any]:
+def read_plain(reader: Reader, place: KeyPath, data: dict[str, Any], keys: KnownKeys) -> dict[str, Any]:
     """The values of those keys that have a single one, and are given and right."""
     values = {
         entry.name: read_value(reader, (*place, entry.name), data[entry.name], entry)
@@ -54,7 +54,7 @@ def read_value(reader: Reader, place: KeyPath, value: Any, parameter: Parameter)
     return reader.parsed(place, value, parameter.parse)
 
 
-def read_names(reader: Reader, place: KeyPath, value: Any, names: Names) -> dict[str, Any]:
+def read_names(reader: Reader, place: KeyPath, value: Any, names: NamedValues) -> dict[str, Any]:
     """The values by their names. Wrong names are kept, so that what refers to them can be read; nothing is kept where
     there are too many."""
     items = reader.mapping(place, value, names.what)
@@ -69,7 +69,7 @@ def read_names(reader: Reader, place: KeyPath, value: Any, names: Names) -> dict
     return items
 
 
-def read_items(reader: Reader, place: KeyPath, value: Any, items: Items) -> list[Any]:
+def read_items(reader: Reader, place: KeyPath, value: Any, items: ValueList) -> list[Any]:
     """The elements of a list; none where there are too many."""
     elements = reader.sequence(place, value, items.what)
     if not elements and isinstance(value, list) and items.empty:
@@ -80,7 +80,7 @@ def read_items(reader: Reader, place: KeyPath, value: Any, items: Items) -> list
     return elements
 
 
-def read_pair(reader: Reader, place: KeyPath, value: Any, pair: Pair) -> tuple[Any, Any] | None:
+def read_pair(reader: Reader, place: KeyPath, value: Any, pair: ValuePair) -> tuple[Any, Any] | None:
     """The two elements; whole numbers are text where they are names."""
     if not isinstance(value, list) or len(value) != 2:
         given = f"{len(value)} of them" if isinstance(value, list) else shown(value)

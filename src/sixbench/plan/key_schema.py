@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from ..model.parameter import Parameter, Scalar
-from .keys import Defined, Either, Entry, Items, Keys, Names, Nothing, Pair, Swept, Value
+from .keys import (
+    Key,
+    KnownKeys,
+    NamedValues,
+    NoValue,
+    SharedValue,
+    SweptParameter,
+    Value,
+    ValueForms,
+    ValueList,
+    ValuePair,
+)
 from .path_levels import UNSWEPT
 from .schema_terms import Schema, bounds_of, named, object_of, pair, parameter_schema, ref, value_schema, whole
 
@@ -23,7 +34,7 @@ class KeySchemas:
     def __init__(self) -> None:
         self.definitions: dict[str, Schema] = {}
 
-    def properties(self, entries: tuple[Entry, ...]) -> dict[str, Schema]:
+    def properties(self, entries: tuple[Key, ...]) -> dict[str, Schema]:
         """The schema of each key, with its meaning."""
         return {entry.name: self._entry(entry) for entry in entries}
 
@@ -32,42 +43,42 @@ class KeySchemas:
         match value:
             case Parameter():
                 return value_schema(value)
-            case Swept():
+            case SweptParameter():
                 return self._swept(value)
-            case Keys():
+            case KnownKeys():
                 return self._keys(value)
-            case Names():
+            case NamedValues():
                 return self._names(value)
-            case Items():
+            case ValueList():
                 return self._items(value)
-            case Pair():
+            case ValuePair():
                 return pair(self.value(value.item))
-            case Either():
+            case ValueForms():
                 return {"anyOf": [self.value(form) for form in value.values]}
-            case Nothing():
+            case NoValue():
                 return {"type": "null"}
-            case Defined():
+            case SharedValue():
                 return self._defined(value)
 
-    def _entry(self, entry: Entry) -> Schema:
-        if isinstance(entry, Swept):
+    def _entry(self, entry: Key) -> Schema:
+        if isinstance(entry, SweptParameter):
             return self._swept(entry)
         if isinstance(entry, Parameter):
             return _plain(entry)
         return {**self.value(entry.value), **_notes(entry.doc, entry.default, entry.unless_given)}
 
-    def _swept(self, swept: Swept) -> Schema:
+    def _swept(self, swept: SweptParameter) -> Schema:
         schema = parameter_schema(swept.parameter)
         if not swept.definition:
             return schema
         self.definitions.setdefault(swept.definition, schema)
         return ref(swept.definition)
 
-    def _keys(self, keys: Keys) -> Schema:
+    def _keys(self, keys: KnownKeys) -> Schema:
         schema = object_of(self.properties(keys.entries), required=tuple(keys.missing))
         return schema | ({"minProperties": keys.least} if keys.least else {})
 
-    def _names(self, names: Names) -> Schema:
+    def _names(self, names: NamedValues) -> Schema:
         schema: Schema = {"type": "object"} if names.item is None else named(self.value(names.item))
         if names.names is not None:
             schema["propertyNames"] = {"pattern": whole(names.names.pattern.pattern)}
@@ -75,13 +86,13 @@ class KeySchemas:
             schema["minProperties"] = 1
         return schema | ({} if names.most is None else {"maxProperties": names.most})
 
-    def _items(self, items: Items) -> Schema:
+    def _items(self, items: ValueList) -> Schema:
         schema: Schema = {"type": "array", "items": self.value(items.item)}
         if items.empty:
             schema["minItems"] = 1
         return schema | ({} if items.most is None else {"maxItems": items.most})
 
-    def _defined(self, defined: Defined) -> Schema:
+    def _defined(self, defined: SharedValue) -> Schema:
         if defined.value is not None and defined.name not in self.definitions:
             self.definitions[defined.name] = self.value(defined.value)
         return ref(defined.name)

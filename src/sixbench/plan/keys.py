@@ -1,8 +1,9 @@
 """Declarations of the mappings of a file: their keys, and the values that keys can have.
 
 A mapping is declared once. `key_reader` reads it, `key_schema` makes its JSON Schema, and the tables of the documents
-are held against it. A key with a single value is a `Parameter`, and `Swept` where it takes levels too. Any other key is
-a `Part`, whose value is again declared: a mapping of known keys, a mapping by names, a list, or one of several forms.
+are held against it. A key with a single value is a `Parameter`, and a `SweptParameter` where it takes levels too. Any
+other key is a `CompoundKey`, whose value is again declared: a mapping of known keys, a mapping by names, a list, or one
+of several forms.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from .reader import as_name
 
 
 @dataclass(frozen=True, kw_only=True)
-class Swept:
+class SweptParameter:
     """A parameter that takes levels too: a list of values, or the `$name` of a shared factor.
 
     Attributes:
@@ -35,7 +36,7 @@ class Swept:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class CompoundKey:
     """A key whose value is no single one.
 
     Attributes:
@@ -51,12 +52,12 @@ class Part:
     unless_given: str = ""
 
 
-Entry = Parameter | Swept | Part
+Key = Parameter | SweptParameter | CompoundKey
 """A key of a mapping."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Keys:
+class KnownKeys:
     """A mapping with known keys.
 
     Attributes:
@@ -66,7 +67,7 @@ class Keys:
     """
 
     what: str
-    entries: tuple[Entry, ...]
+    entries: tuple[Key, ...]
     missing: Mapping[str, str] = field(default_factory=dict)
     least: int = 0
 
@@ -74,10 +75,6 @@ class Keys:
     def names(self) -> tuple[str, ...]:
         """The keys, in the order of the documents."""
         return tuple(entry.name for entry in self.entries)
-
-    def of(self, *names: str) -> tuple[Entry, ...]:
-        """Some of its keys."""
-        return tuple(entry for entry in self.entries if entry.name in names)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +105,7 @@ class NameRule:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Names:
+class NamedValues:
     """A mapping from names of anyone's choice to values.
 
     Attributes:
@@ -125,7 +122,7 @@ class Names:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Items:
+class ValueList:
     """A list.
 
     Attributes:
@@ -142,7 +139,7 @@ class Items:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pair:
+class ValuePair:
     """A list of two. `rule` is the sentence about it, such as `endpoints must be a list of two nodes`."""
 
     item: Value
@@ -150,19 +147,19 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Either:
+class ValueForms:
     """One of several forms. The reader of the key tells them apart."""
 
     values: tuple[Value, ...]
 
 
 @dataclass(frozen=True)
-class Nothing:
+class NoValue:
     """No value: `key:` alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Defined:
+class SharedValue:
     """One of the definitions of the JSON Schema, which several places share.
 
     Attributes:
@@ -176,4 +173,6 @@ class Defined:
 A_NAME = Parameter(name="name", kind="name", doc="")
 """A name that refers to something."""
 
-Value = Parameter | Swept | Keys | Names | Items | Pair | Either | Nothing | Defined
+Value = (
+    Parameter | SweptParameter | KnownKeys | NamedValues | ValueList | ValuePair | ValueForms | NoValue | SharedValue
+)

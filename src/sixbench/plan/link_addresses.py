@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from ..model.quoting import printable, shown
 from .key_reader import read_pair
-from .keys import Pair
+from .keys import ValuePair
 from .reader import Reader
 from .yaml_source import KeyPath
 
@@ -21,7 +21,7 @@ addresses (RFC 3021, RFC 6164)."""
 
 
 def read_addresses(
-    reader: Reader, path: KeyPath, value: Any, kind: Callable[[str], _Address], pair: Pair
+    reader: Reader, path: KeyPath, value: Any, kind: Callable[[str], _Address], pair: ValuePair
 ) -> tuple[_Address, _Address] | None:
     """The addresses of both ends, in the order of `endpoints`.
 

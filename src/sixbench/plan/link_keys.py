@@ -6,18 +6,18 @@ from ..model.emulation import WAYS
 from ..model.identifiers import LINK_NAME, LINK_NAME_RULE
 from ..model.parameter import Parameter
 from .hosts_file import OVER
-from .keys import A_NAME, Defined, Either, Keys, NameRule, Pair, Part, Swept
+from .keys import A_NAME, CompoundKey, KnownKeys, NameRule, SharedValue, SweptParameter, ValueForms, ValuePair
 from .link_settings import DIRECTION_SETTINGS, LINK_SETTINGS
 
 NO_ADDRESSES = "none"
 """The word that stands in place of addresses if the link does not carry that family."""
 
 LINK_NAMES = NameRule(noun="a link", pattern=LINK_NAME, rule=LINK_NAME_RULE)
-ENDPOINTS = Pair(item=A_NAME, rule="endpoints must be a list of two nodes, such as [h1, r1]")
+ENDPOINTS = ValuePair(item=A_NAME, rule="endpoints must be a list of two nodes, such as [h1, r1]")
 
 
-def _addresses(example: str) -> Pair:
-    return Pair(
+def _addresses(example: str) -> ValuePair:
+    return ValuePair(
         item=Parameter(name="address", kind="cidr", doc=""),
         rule=f"two addresses with prefix lengths, in the order of endpoints, such as [{example}]",
     )
@@ -30,28 +30,28 @@ ADDRESSES = {
 """The addresses of both ends, by family."""
 
 
-def swept_setting(parameter: Parameter) -> Swept:
+def swept_setting(parameter: Parameter) -> SweptParameter:
     """A setting of a link, wherever it stands."""
-    return Swept(parameter=parameter, definition=f"link-{parameter.name}")
+    return SweptParameter(parameter=parameter, definition=f"link-{parameter.name}")
 
 
-def _of_family(family: str) -> Part:
+def _of_family(family: str) -> CompoundKey:
     none = Parameter(name=family, kind="choice", choices=(NO_ADDRESSES,), doc="")
-    return Part(
+    return CompoundKey(
         name=family,
-        value=Either((none, ADDRESSES[family])),
+        value=ValueForms((none, ADDRESSES[family])),
         unless_given="automatic",
         doc="addresses of the endpoints, in their order, with prefix lengths; none: it does not carry this family",
     )
 
 
-DIRECTIONS = {way: Keys(what=way, entries=tuple(map(swept_setting, DIRECTION_SETTINGS.values()))) for way in WAYS}
+DIRECTIONS = {way: KnownKeys(what=way, entries=tuple(map(swept_setting, DIRECTION_SETTINGS.values()))) for way in WAYS}
 """The settings of packets that leave one end."""
 
-LINK = Keys(
+LINK = KnownKeys(
     what="a link",
     entries=(
-        Part(name="endpoints", value=ENDPOINTS, doc="the two nodes that it joins"),
+        CompoundKey(name="endpoints", value=ENDPOINTS, doc="the two nodes that it joins"),
         Parameter(
             name="name",
             kind="link-name",
@@ -62,7 +62,7 @@ LINK = Keys(
         OVER,
         *map(swept_setting, LINK_SETTINGS.values()),
         *(
-            Part(
+            CompoundKey(
                 name=way,
                 value=DIRECTIONS[way],
                 unless_given="as both ways",
@@ -74,6 +74,6 @@ LINK = Keys(
     ),
     missing={"endpoints": "the endpoints are missing; give the two nodes that the link joins, such as [h1, r1]"},
 )
-A_LINK = Defined(name="link", value=LINK)
-A_CHANGED_LINK = Defined(name="changed-link", value=Keys(what="the changes of a link", entries=LINK.entries))
+A_LINK = SharedValue(name="link", value=LINK)
+A_CHANGED_LINK = SharedValue(name="changed-link", value=KnownKeys(what="the changes of a link", entries=LINK.entries))
 """A link of a shape, of which only the differences are given."""

@@ -15,7 +15,7 @@ from ..model.topology import FragmentPolicy, IcmpPolicy, NatPorts, Node, NodeKin
 from .factors import Assignment, Factors, Setting, Varying, resolve
 from .hosts_file import ON, read_on
 from .key_reader import read_keys, read_names, read_value
-from .keys import Defined, Either, Keys, NameRule, Names, Part, Swept
+from .keys import CompoundKey, KnownKeys, NamedValues, NameRule, SharedValue, SweptParameter, ValueForms
 from .reader import Reader
 from .yaml_source import KeyPath
 
@@ -82,7 +82,9 @@ _OF_NODES = (
 )
 NODE_SETTINGS: Mapping[str, Parameter] = {parameter.name: parameter for parameter in _OF_NODES}
 """The parameters of a router, by name. A column is the field of `model.topology.Node` that it sets."""
-SWEPT_NODE_SETTINGS = tuple(Swept(parameter=parameter, definition=f"node-{parameter.name}") for parameter in _OF_NODES)
+SWEPT_NODE_SETTINGS = tuple(
+    SweptParameter(parameter=parameter, definition=f"node-{parameter.name}") for parameter in _OF_NODES
+)
 
 
 def _sysctl_value(value: object) -> Scalar:
@@ -99,22 +101,22 @@ _SYSCTL_NAMES = NameRule(
     pattern=SYSCTL,
     sentence="only settings of the network can be set in a node, such as net.ipv4.tcp_sack",
 )
-_SYSCTL = Names(what="sysctl", item=Swept(parameter=_SYSCTL_VALUE), names=_SYSCTL_NAMES)
-SYSCTL_PART = Part(
+_SYSCTL = NamedValues(what="sysctl", item=SweptParameter(parameter=_SYSCTL_VALUE), names=_SYSCTL_NAMES)
+SYSCTL_PART = CompoundKey(
     name="sysctl",
-    value=Defined(name="sysctl", value=_SYSCTL),
+    value=SharedValue(name="sysctl", value=_SYSCTL),
     doc="kernel settings of the node's network, such as net.ipv4.tcp_sack: 0",
 )
 
 KIND = Parameter(name="kind", kind="choice", noun="kind of node", choices=get_args(NodeKind), doc="host or router")
-NODE = Keys(
+NODE = KnownKeys(
     what="a node",
     entries=(KIND, ON, SYSCTL_PART, *SWEPT_NODE_SETTINGS),
     missing={"kind": "the kind is missing; it is host or router"},
 )
-A_NODE = Defined(name="node", value=Either((KIND, NODE)))
-A_CHANGED_NODE = Defined(
-    name="changed-node", value=Either((KIND, Keys(what="the changes of a node", entries=NODE.entries)))
+A_NODE = SharedValue(name="node", value=ValueForms((KIND, NODE)))
+A_CHANGED_NODE = SharedValue(
+    name="changed-node", value=ValueForms((KIND, KnownKeys(what="the changes of a node", entries=NODE.entries)))
 )
 """A node of a shape, of which only the differences are given."""
 

@@ -9,7 +9,7 @@ from ..model.metric import METRICS
 from ..model.paper import Expected, Formula, Of, Quantifier, TheoryQuantity, Way
 from ..model.parameter import Parameter, Scalar
 from ..model.quoting import shown
-from .keys import A_NAME, Defined, Either, Entry, Items, Keys, Names, Nothing, Part, Value
+from .keys import A_NAME, CompoundKey, Key, KnownKeys, NamedValues, NoValue, SharedValue, Value, ValueForms, ValueList
 
 MOST_BLOCKS = 10_000
 
@@ -34,8 +34,8 @@ def line_of(name: str) -> Parameter:
     return _line(name, "", noun=f"each of {name}")
 
 
-def _lines(name: str, doc: str) -> Part:
-    return Part(name=name, value=Items(what=name, item=line_of(name)), doc=doc)
+def _lines(name: str, doc: str) -> CompoundKey:
+    return CompoundKey(name=name, value=ValueList(what=name, item=line_of(name)), doc=doc)
 
 
 def _number(value: object) -> Scalar:
@@ -50,26 +50,28 @@ def _true(value: object) -> Scalar:
     return True
 
 
-_ONE_OR_SEVERAL = Either((A_NAME, Items(what="names", item=A_NAME)))
-_LEVELS = Names(what="levels", item=Defined(name="level"))
-SELECTOR: tuple[Entry, ...] = (
-    Part(name="workload", value=_ONE_OR_SEVERAL, doc="the workload whose results are meant, or several"),
+_ONE_OR_SEVERAL = ValueForms((A_NAME, ValueList(what="names", item=A_NAME)))
+_LEVELS = NamedValues(what="levels", item=SharedValue(name="level"))
+SELECTOR: tuple[Key, ...] = (
+    CompoundKey(name="workload", value=_ONE_OR_SEVERAL, doc="the workload whose results are meant, or several"),
     _choice("metric", METRICS, "the metric of these results", noun="metric"),
-    Part(name="path", value=_ONE_OR_SEVERAL, doc="the path whose results are meant, or several"),
-    Part(name="levels", value=_LEVELS, doc="the levels that are meant, by column; unless given: all"),
+    CompoundKey(name="path", value=_ONE_OR_SEVERAL, doc="the path whose results are meant, or several"),
+    CompoundKey(name="levels", value=_LEVELS, doc="the levels that are meant, by column; unless given: all"),
 )
 """The choice of results of ours."""
 
-MEASURED = Keys(
+MEASURED = KnownKeys(
     what="ours",
     entries=(
         *SELECTOR,
         _choice("formula", get_args(Formula), "the formula of the number", default="value"),
-        Part(name="against", value=_LEVELS, doc="levels of the same path to compare with, instead of the baseline"),
+        CompoundKey(
+            name="against", value=_LEVELS, doc="levels of the same path to compare with, instead of the baseline"
+        ),
         Parameter(name="over", kind="duration", doc="the time over which a rate makes a total"),
     ),
 )
-THEORY = Keys(
+THEORY = KnownKeys(
     what="ours",
     entries=(
         _choice("theory", get_args(TheoryQuantity), "the quantity that follows", noun="quantity of theory"),
@@ -78,14 +80,14 @@ THEORY = Keys(
         Parameter(name="message", kind="size", doc="the message or packet of which it is a share"),
     ),
 )
-OURS = Part(name="ours", value=Either((MEASURED, THEORY)), doc="the number of ours to set beside it")
+OURS = CompoundKey(name="ours", value=ValueForms((MEASURED, THEORY)), doc="the number of ours to set beside it")
 
 RANGE = ("about", "low", "high")
 _A_NUMBER = Parameter(name="number", kind="number", doc="", minimum=-1e18, maximum=1e18)
 _RANGE = (
-    Part(name="about", value=_A_NUMBER, doc="the number, plus or minus a fifth"),
-    Part(name="low", value=_A_NUMBER, doc="the least number"),
-    Part(name="high", value=_A_NUMBER, doc="the largest number"),
+    CompoundKey(name="about", value=_A_NUMBER, doc="the number, plus or minus a fifth"),
+    CompoundKey(name="low", value=_A_NUMBER, doc="the least number"),
+    CompoundKey(name="high", value=_A_NUMBER, doc="the largest number"),
 )
 _MARGIN = Parameter(name="margin", kind="ratio", doc="largest difference that does not matter")
 _OF = _choice("of", get_args(Of), "the path's value, or its ratio to the baseline", default="value")
@@ -101,8 +103,8 @@ def _expect(*choices: str) -> Parameter:
     return _choice("expect", choices, "the expected outcome")
 
 
-def _test(kind: str, *entries: Entry) -> Keys:
-    return Keys(what=kind, entries=entries)
+def _test(kind: str, *entries: Key) -> KnownKeys:
+    return KnownKeys(what=kind, entries=entries)
 
 
 _FORMULAS = [name for name in get_args(Formula) if name.startswith("of-")]
@@ -117,8 +119,8 @@ CONTRAST = _test(
     *SELECTOR,
     _OF,
     _FACTOR,
-    Part(name="at", value=Defined(name="level"), doc="the level that it begins at"),
-    Part(name="then", value=Defined(name="level"), doc="the level that it is compared at"),
+    CompoundKey(name="at", value=SharedValue(name="level"), doc="the level that it begins at"),
+    CompoundKey(name="then", value=SharedValue(name="level"), doc="the level that it is compared at"),
     _expect(*get_args(Way), "same"),
     _MARGIN,
     _quantifier("all"),
@@ -137,13 +139,13 @@ def _note(doc: str) -> Parameter:
     return Parameter(name="note", kind="line", default="", doc=doc)
 
 
-VALUE = Keys(
+VALUE = KnownKeys(
     what="a value",
     entries=(
         _SOURCE,
         _PAGE,
         _line("what", "the quantity in words, without the system"),
-        Part(name="system", value=A_NAME, doc="the system whose number it is, a key of systems"),
+        CompoundKey(name="system", value=A_NAME, doc="the system whose number it is, a key of systems"),
         Parameter(name="value", kind="number", parser=_number, doc="the number", minimum=-1e18, maximum=1e18),
         _line("unit", "the unit of the number"),
         _line("printed", "the number as the paper prints it, where that differs"),
@@ -152,7 +154,7 @@ VALUE = Keys(
     ),
     missing=dict.fromkeys(("source", "what", "value", "unit"), ""),
 )
-CLAIM = Keys(
+CLAIM = KnownKeys(
     what="a claim",
     entries=(
         _line("claim", "a name for the claim"),
@@ -160,58 +162,60 @@ CLAIM = Keys(
         _SOURCE,
         _PAGE,
         _note("remark"),
-        Part(name="test", value=Either(tuple(TESTS)), doc="the kind of test, with its parameters"),
+        CompoundKey(name="test", value=ValueForms(tuple(TESTS)), doc="the kind of test, with its parameters"),
         _line("untestable", "the reason why no experiment here can decide", noun="the reason"),
     ),
     missing=dict.fromkeys(("claim", "text", "source"), ""),
 )
-COLUMN = Keys(
+COLUMN = KnownKeys(
     what="a column",
     entries=(
         _line("heading", "the heading as the paper has it"),
         Parameter(name="unit", kind="text", default="", doc="the unit of its numbers"),
         Parameter(name="level", kind="text", doc="the column of levels of the experiment that its numbers are of"),
         Parameter(name="block", kind="flag", parser=_true, doc="its numbers count repetitions"),
-        Part(name="ours", value=MEASURED, doc="the number of ours to set beside it"),
+        CompoundKey(name="ours", value=MEASURED, doc="the number of ours to set beside it"),
     ),
     missing={"heading": ""},
 )
-COLUMNS = Items(what="columns", item=COLUMN)
-_CELLS: Value = Items(what="a row", item=_A_NUMBER)
-ROWS = Items(what="rows", item=_CELLS)
-TABLE = Keys(
+COLUMNS = ValueList(what="columns", item=COLUMN)
+_CELLS: Value = ValueList(what="a row", item=_A_NUMBER)
+ROWS = ValueList(what="rows", item=_CELLS)
+TABLE = KnownKeys(
     what="a table",
     entries=(
         _line("name", "the name of the table in the paper"),
         _line("title", "its title"),
         _note("remark"),
-        Part(name="columns", value=COLUMNS, doc="the meaning of the numbers of each row"),
-        Part(name="rows", value=ROWS, doc="its numbers, row by row; null where one is missing"),
+        CompoundKey(name="columns", value=COLUMNS, doc="the meaning of the numbers of each row"),
+        CompoundKey(name="rows", value=ROWS, doc="its numbers, row by row; null where one is missing"),
     ),
     missing=dict.fromkeys(("name", "title"), ""),
 )
 
 A_SYSTEM = _line("system", "", noun="a system")
-SYSTEMS = Names(what="systems", item=A_SYSTEM)
+SYSTEMS = NamedValues(what="systems", item=A_SYSTEM)
 YEAR = Parameter(name="year", kind="count", minimum=1970, maximum=2100, doc="")
-PAPER = Keys(
+PAPER = KnownKeys(
     what="a paper",
     entries=(
         _line("paper", "a name for the paper"),
         _line("title", "its title"),
         _lines("authors", "its authors"),
-        Part(
+        CompoundKey(
             name="year",
-            value=Either((Nothing(), YEAR)),
+            value=ValueForms((NoValue(), YEAR)),
             doc="the year in which it appeared; nothing where the text does not say",
         ),
         _line("published", "the journal or conference"),
         _line("doc", "the text that the numbers are from"),
-        Part(name="systems", value=SYSTEMS, doc="the systems that it measured, by name"),
-        Part(name="generations", value=Items(what="generations", item=A_NAME), doc="the older and the newer system"),
-        Part(name="tables", value=Items(what="tables", item=TABLE), doc="tables in the paper's own columns"),
-        Part(name="values", value=Items(what="values", item=VALUE), doc="its numbers"),
-        Part(name="claims", value=Items(what="claims", item=CLAIM), doc="its claims, each with a test"),
+        CompoundKey(name="systems", value=SYSTEMS, doc="the systems that it measured, by name"),
+        CompoundKey(
+            name="generations", value=ValueList(what="generations", item=A_NAME), doc="the older and the newer system"
+        ),
+        CompoundKey(name="tables", value=ValueList(what="tables", item=TABLE), doc="tables in the paper's own columns"),
+        CompoundKey(name="values", value=ValueList(what="values", item=VALUE), doc="its numbers"),
+        CompoundKey(name="claims", value=ValueList(what="claims", item=CLAIM), doc="its claims, each with a test"),
         _lines("notes", "remarks that reports repeat"),
         _lines("deviations", "differences of the experiment from the paper's"),
     ),

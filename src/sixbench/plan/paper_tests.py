@@ -27,7 +27,7 @@ from ..model.parameter import Parameter, Scalar
 from ..model.quoting import shown
 from ..model.workloads import WORKLOADS
 from .key_reader import read_keys, read_plain
-from .keys import Keys
+from .keys import KnownKeys
 from .paper_keys import MEASURED, RANGE, TESTS, THEORY
 from .reader import Reader
 from .yaml_source import KeyPath
@@ -37,7 +37,7 @@ ABOUT = 0.2
 
 
 def read_needed(
-    reader: Reader, place: KeyPath, data: dict[str, Any], keys: Keys, *needed: str
+    reader: Reader, place: KeyPath, data: dict[str, Any], keys: KnownKeys, *needed: str
 ) -> dict[str, Any] | None:
     """The plain values of a mapping with their defaults; None where one that is needed is missing or wrong."""
     defaults = {
@@ -115,7 +115,7 @@ def read_test(reader: Reader, place: KeyPath, value: Any) -> ClaimTest | None:
 
 
 def _selected(
-    reader: Reader, place: KeyPath, data: dict[str, Any], keys: Keys, *needed: str
+    reader: Reader, place: KeyPath, data: dict[str, Any], keys: KnownKeys, *needed: str
 ) -> tuple[dict[str, Any], Selector | None]:
     """The plain values of a mapping with a selector, and the selector; None where it or one that is needed is wrong."""
     workloads, paths = (_names(reader, place, data, key) for key in ("workload", "path"))
@@ -125,12 +125,12 @@ def _selected(
     return read, selector if all(key in read for key in needed) else None
 
 
-def _direction(reader: Reader, place: KeyPath, data: dict[str, Any], keys: Keys) -> Direction | None:
+def _direction(reader: Reader, place: KeyPath, data: dict[str, Any], keys: KnownKeys) -> Direction | None:
     read, selector = _selected(reader, place, data, keys, "expect")
     return None if selector is None else Direction(selector=selector, **read)
 
 
-def _magnitude(reader: Reader, place: KeyPath, data: dict[str, Any], keys: Keys) -> Magnitude | None:
+def _magnitude(reader: Reader, place: KeyPath, data: dict[str, Any], keys: KnownKeys) -> Magnitude | None:
     read, selector = _selected(reader, place, data, keys, "formula")
     bounds = _range(reader, place, data)
     if selector is None or bounds is None:
@@ -138,12 +138,12 @@ def _magnitude(reader: Reader, place: KeyPath, data: dict[str, Any], keys: Keys)
     return Magnitude(selector=selector, low=bounds[0], high=bounds[1], **read)
 
 
-def _trend(reader: Reader, place: KeyPath, data: dict[str, Any], keys: Keys) -> Trend | None:
+def _trend(reader: Reader, place: KeyPath, data: dict[str, Any], keys: KnownKeys) -> Trend | None:
     read, selector = _selected(reader, place, data, keys, "factor", "expect")
     return None if selector is None else Trend(selector=selector, **read)
 
 
-def _contrast(reader: Reader, place: KeyPath, data: dict[str, Any], keys: Keys) -> Contrast | None:
+def _contrast(reader: Reader, place: KeyPath, data: dict[str, Any], keys: KnownKeys) -> Contrast | None:
     read, selector = _selected(reader, place, data, keys, "factor", "expect")
     if selector is None:
         return None
@@ -151,7 +151,7 @@ def _contrast(reader: Reader, place: KeyPath, data: dict[str, Any], keys: Keys) 
     return None if at is None or then is None else Contrast(selector=selector, at=at, then=then, **read)
 
 
-def _amount(reader: Reader, place: KeyPath, data: dict[str, Any], keys: Keys) -> Amount | None:
+def _amount(reader: Reader, place: KeyPath, data: dict[str, Any], keys: KnownKeys) -> Amount | None:
     read, selector = _selected(reader, place, data, keys, "unit")
     bounds = _range(reader, place, data)
     if selector is None or bounds is None:
@@ -164,7 +164,7 @@ def _amount(reader: Reader, place: KeyPath, data: dict[str, Any], keys: Keys) ->
     return Amount(selector=selector, low=bounds[0] * factor, high=bounds[1] * factor, quantifier=read["quantifier"])
 
 
-def _in_theory(reader: Reader, place: KeyPath, data: dict[str, Any], _: Keys) -> InTheory | None:
+def _in_theory(reader: Reader, place: KeyPath, data: dict[str, Any], _: KnownKeys) -> InTheory | None:
     theory = read_theory(reader, place, data)
     bounds = _range(reader, place, data)
     if theory is None or bounds is None:
@@ -172,9 +172,9 @@ def _in_theory(reader: Reader, place: KeyPath, data: dict[str, Any], _: Keys) ->
     return InTheory(theory=theory, low=bounds[0], high=bounds[1])
 
 
-_Read = Callable[[Reader, KeyPath, dict[str, Any], Keys], ClaimTest | None]
+_Read = Callable[[Reader, KeyPath, dict[str, Any], KnownKeys], ClaimTest | None]
 
-_TESTS: dict[str, tuple[Keys, _Read]] = {
+_TESTS: dict[str, tuple[KnownKeys, _Read]] = {
     keys.what: (keys, read)
     for keys, read in zip(TESTS, (_direction, _magnitude, _trend, _contrast, _amount, _in_theory), strict=True)
 }

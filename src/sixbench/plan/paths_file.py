@@ -12,7 +12,7 @@ from ..model.parameter import Parameter, Scalar
 from ..model.path import Path
 from ..model.quoting import listed, shown, visible
 from .key_reader import read_names, read_value
-from .keys import Defined, NameRule, Names
+from .keys import NamedValues, NameRule, SharedValue
 from .reader import Reader, as_name, suggest
 from .yaml_source import KeyPath
 
@@ -25,9 +25,9 @@ PARTIAL_SUFFIX = ".partial"
 path."""
 
 _PATH_NAMES = NameRule(noun="a path", pattern=NAME, rule=NAME_RULE)
-PATHS = Names(
+PATHS = NamedValues(
     what="paths",
-    item=Defined(name="path"),
+    item=SharedValue(name="path"),
     names=_PATH_NAMES,
     empty="no path is given; an experiment compares at least one, such as {ipv4: native4, ipv6: native6}",
 )

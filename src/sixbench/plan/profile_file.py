@@ -17,7 +17,7 @@ from ..model.errors import ExperimentError, UsageError
 from ..model.parameter import Parameter, Scalar
 from ..model.quoting import shown
 from .key_reader import read_keys, read_names, read_plain, read_value
-from .keys import Defined, Keys, Names, Part
+from .keys import CompoundKey, KnownKeys, NamedValues, SharedValue
 from .link_settings import DEFAULT_MTU_BYTES, DIRECTION_SETTINGS, MTU, check_direction
 from .reader import Reader, suggest
 from .yaml_source import KeyPath, read_yaml
@@ -30,7 +30,7 @@ MAX_PROFILES = 100
 
 _TOWARDS = {"up": "from the customer", "down": "to the customer"}
 _OF_SIDES = {
-    side: Keys(
+    side: KnownKeys(
         what=side,
         entries=tuple(parameter for key, parameter in DIRECTION_SETTINGS.items() if key != "delay-file"),
     )
@@ -38,21 +38,24 @@ _OF_SIDES = {
 }
 _MTU = replace(MTU, default=None)
 _SOURCE = Parameter(name="source", kind="line", noun="a source", doc="")
-_SOURCES = Names(what="sources", item=_SOURCE)
-PROFILE = Keys(
+_SOURCES = NamedValues(what="sources", item=_SOURCE)
+PROFILE = KnownKeys(
     what="a profile",
     entries=(
         Parameter(name="title", kind="line", unless_given="the name", doc="one line for people"),
         _MTU,
-        *(Part(name=side, value=_OF_SIDES[side], doc=f"the link for packets {_TOWARDS[side]}") for side in SIDES),
-        Part(name="sources", value=_SOURCES, doc="sources of the numbers, by key"),
+        *(
+            CompoundKey(name=side, value=_OF_SIDES[side], doc=f"the link for packets {_TOWARDS[side]}")
+            for side in SIDES
+        ),
+        CompoundKey(name="sources", value=_SOURCES, doc="sources of the numbers, by key"),
     ),
     missing={
         side: f"{side} is missing: the link for packets {_TOWARDS[side]}, such as {{rate: 50Mbit, delay: 10ms}}"
         for side in SIDES
     },
 )
-PROFILES = Names(what="profiles", item=Defined(name="access-profile", value=PROFILE), most=MAX_PROFILES)
+PROFILES = NamedValues(what="profiles", item=SharedValue(name="access-profile", value=PROFILE), most=MAX_PROFILES)
 
 _DIRECTORY = Path(__file__).resolve().parent.parent / "profiles"
 

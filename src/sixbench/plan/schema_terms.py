@@ -77,12 +77,6 @@ def integer(minimum: int, maximum: int) -> Schema:
     return {"type": "integer", "minimum": minimum, "maximum": maximum}
 
 
-def text(description: str = "") -> Schema:
-    """A text that is not empty."""
-    schema: Schema = {"type": "string", "minLength": 1}
-    return schema | ({"description": description} if description else {})
-
-
 def ref(name: str) -> Schema:
     """One of the schema's definitions."""
     return {"$ref": f"#/$defs/{name}"}

@@ -8,25 +8,36 @@ from dataclasses import replace
 from ..model.identifiers import NAME, NAME_RULE
 from ..model.parameter import Parameter, Scalar
 from ..model.quoting import shown
-from .keys import Defined, Either, Entry, Items, Keys, NameRule, Names, Part, Swept, Value
+from .keys import (
+    CompoundKey,
+    Key,
+    KnownKeys,
+    NamedValues,
+    NameRule,
+    SharedValue,
+    SweptParameter,
+    Value,
+    ValueForms,
+    ValueList,
+)
 from .link_keys import A_CHANGED_LINK, A_LINK, swept_setting
 from .link_settings import LINK_SETTINGS, MTU, parse_mtu_profile
 from .node_settings import A_CHANGED_NODE, A_NODE, SWEPT_NODE_SETTINGS, SYSCTL_PART
 from .shapes import MAX_LINKS, MAX_NODES, SHAPES, Shape
 
-NODES = Names(
+NODES = NamedValues(
     what="nodes",
     item=A_NODE,
     names=NameRule(noun="a node", pattern=NAME, rule=NAME_RULE),
     most=MAX_NODES,
     empty="no node is given; a network has at least two hosts, such as {h1: host, h2: host}",
 )
-LINKS = Items(what="links", item=A_LINK, most=MAX_LINKS)
-WRITTEN_OUT = Keys(
+LINKS = ValueList(what="links", item=A_LINK, most=MAX_LINKS)
+WRITTEN_OUT = KnownKeys(
     what="topology",
     entries=(
-        Part(name="nodes", value=NODES, doc="for each name, host or router"),
-        Part(name="links", value=LINKS, doc="point-to-point segments"),
+        CompoundKey(name="nodes", value=NODES, doc="for each name, host or router"),
+        CompoundKey(name="links", value=LINKS, doc="point-to-point segments"),
     ),
     missing={
         "nodes": (
@@ -54,18 +65,18 @@ NODE_NAMES = Parameter(
 _ROW_MTU = replace(
     MTU, kind="row-mtu", parser=parse_mtu_profile, doc=f"{MTU.doc}; in a row of links also 1500 - 15 per link"
 )
-_FIRST_PREFIX = Defined(name="first-prefix", value=Parameter(name="prefix", kind="cidr", doc=""))
+_FIRST_PREFIX = SharedValue(name="first-prefix", value=Parameter(name="prefix", kind="cidr", doc=""))
 
 
-def _settings(is_row: bool) -> Iterator[Entry]:
+def _settings(is_row: bool) -> Iterator[Key]:
     """The keys of a short form beside its size. They are for every link, for every router, or for every node."""
     yield NODE_NAMES
     for parameter in LINK_SETTINGS.values():
         is_row_mtu = is_row and parameter is MTU
-        yield Swept(parameter=_ROW_MTU, definition="row-mtu") if is_row_mtu else swept_setting(parameter)
+        yield SweptParameter(parameter=_ROW_MTU, definition="row-mtu") if is_row_mtu else swept_setting(parameter)
     for family in ("ipv4", "ipv6"):
         doc = "the prefix of the first link; each later link has the next one"
-        yield Part(name=family, value=_FIRST_PREFIX, doc=doc)
+        yield CompoundKey(name=family, value=_FIRST_PREFIX, doc=doc)
     yield from SWEPT_NODE_SETTINGS
     yield SYSCTL_PART
 
@@ -82,24 +93,24 @@ def sizes_of(shape: Shape) -> dict[str, Parameter]:
     }
 
 
-def form_of(shape: Shape) -> Keys:
+def form_of(shape: Shape) -> KnownKeys:
     """A shape as a mapping: its size, and settings."""
-    return Keys(what=f"a {shape.name}", entries=(*sizes_of(shape).values(), *_settings(shape.is_row)))
+    return KnownKeys(what=f"a {shape.name}", entries=(*sizes_of(shape).values(), *_settings(shape.is_row)))
 
 
-def _topology_of(shape: Shape) -> Keys:
+def _topology_of(shape: Shape) -> KnownKeys:
     """A short form: a shape with settings beside it, and the nodes and links that differ."""
     long: Value = replace(form_of(shape), missing=dict.fromkeys(shape.required, ""))
-    value = Either((sizes_of(shape)[shape.required[0]], long)) if len(shape.required) == 1 else Either((long,))
-    nodes = Names(what="nodes", item=A_CHANGED_NODE)
-    links = Either((Items(what="links", item=A_LINK), Names(what="links", item=A_CHANGED_LINK)))
-    return Keys(
+    value = ValueForms((sizes_of(shape)[shape.required[0]], long)) if len(shape.required) == 1 else ValueForms((long,))
+    nodes = NamedValues(what="nodes", item=A_CHANGED_NODE)
+    links = ValueForms((ValueList(what="links", item=A_LINK), NamedValues(what="links", item=A_CHANGED_LINK)))
+    return KnownKeys(
         what="topology",
         entries=(
-            Part(name=shape.name, value=value, doc=shape.doc),
+            CompoundKey(name=shape.name, value=value, doc=shape.doc),
             *_settings(shape.is_row),
-            Part(name="nodes", value=nodes, doc="nodes of the shape that differ, by name, and further nodes"),
-            Part(
+            CompoundKey(name="nodes", value=nodes, doc="nodes of the shape that differ, by name, and further nodes"),
+            CompoundKey(
                 name="links",
                 value=links,
                 doc="further links, or by name links of the shape that differ and further ones",
@@ -109,4 +120,4 @@ def _topology_of(shape: Shape) -> Keys:
     )
 
 
-TOPOLOGY = Defined(name="topology", value=Either((WRITTEN_OUT, *map(_topology_of, SHAPES.values()))))
+TOPOLOGY = SharedValue(name="topology", value=ValueForms((WRITTEN_OUT, *map(_topology_of, SHAPES.values()))))

@@ -14,7 +14,7 @@ from ..model.workload import WorkloadKind
 from ..model.workloads import WORKLOADS
 from .factors import Assignment, Factors, Setting, Varying, resolve
 from .key_reader import read_items
-from .keys import A_NAME, Defined, Items, Part
+from .keys import A_NAME, CompoundKey, SharedValue, ValueList
 from .reader import Reader, as_name
 from .yaml_source import KeyPath
 
@@ -59,11 +59,11 @@ def values_of(template: WorkloadTemplate, factors: Factors, column: str) -> tupl
 
 PATHS = "paths"
 """The key beside a workload's parameters that names the paths that it goes over."""
-_OVER = Items(what=PATHS, item=A_NAME, empty="no path is named; name those that this workload goes over")
-OVER_PATHS = Part(name=PATHS, value=_OVER, unless_given="all", doc="the paths that it goes over")
-WORKLOAD_LIST = Items(
+_OVER = ValueList(what=PATHS, item=A_NAME, empty="no path is named; name those that this workload goes over")
+OVER_PATHS = CompoundKey(name=PATHS, value=_OVER, unless_given="all", doc="the paths that it goes over")
+WORKLOAD_LIST = ValueList(
     what="workloads",
-    item=Defined(name="workload"),
+    item=SharedValue(name="workload"),
     empty=f"no workload is given; known are {', '.join(WORKLOADS)}",
 )
 
