@@ -6,9 +6,26 @@ from pathlib import Path
 from typing import Any
 
 from ..model.paper import Claim, ClaimTest, OurMeasurement, OurTheory, Paper, PublishedValue, Untestable
+from ..model.parameter import Parameter
 from ..model.quoting import shown
-from .key_reader import read_keys, read_names, read_plain, read_value
-from .paper_keys import A_SYSTEM, CLAIM, MEASURED, PAPER, SYSTEMS, THEORY, VALUE, YEAR, line_of
+from .key_reader import read_items, read_keys, read_names, read_plain, read_value
+from .keys import ValueList
+from .paper_keys import (
+    A_SYSTEM,
+    AUTHORS,
+    CLAIM,
+    CLAIMS,
+    DEVIATIONS,
+    GENERATIONS,
+    MEASURED,
+    NOTES,
+    PAPER,
+    SYSTEMS,
+    THEORY,
+    VALUE,
+    VALUES,
+    YEAR,
+)
 from .paper_tables import read_tables
 from .paper_tests import check_unit, read_measured, read_needed, read_test, read_theory
 from .reader import Reader
@@ -34,7 +51,9 @@ def read_paper(source: Source) -> Paper:
         for name, text in read_names(reader, ("systems",), data.get("systems", {}), SYSTEMS).items()
     }
     year = None if data.get("year") is None else read_value(reader, ("year",), data["year"], YEAR)
-    lines = {key: _lines(reader, key, data.get(key, [])) for key in ("authors", "notes", "deviations")}
+    authors, notes, deviations = (
+        _lines(reader, data.get(lines.what, []), lines) for lines in (AUTHORS, NOTES, DEVIATIONS)
+    )
     generations = _generations(reader, data.get("generations", []), systems)
     tables = tuple(read_tables(reader, data.get("tables", [])))
     values = tuple(_values(reader, data.get("values", []), systems))
@@ -43,7 +62,7 @@ def read_paper(source: Source) -> Paper:
     return Paper(
         name=read["paper"],
         title=read["title"],
-        authors=lines["authors"],
+        authors=authors,
         year=None if year is None else int(year),
         published=read["published"],
         doc=read["doc"],
@@ -52,21 +71,21 @@ def read_paper(source: Source) -> Paper:
         tables=tables,
         values=values,
         claims=claims,
-        notes=lines["notes"],
-        deviations=lines["deviations"],
+        notes=notes,
+        deviations=deviations,
     )
 
 
-def _lines(reader: Reader, key: str, value: Any) -> tuple[str, ...]:
-    line = line_of(key)
-    items = reader.sequence((key,), value, key)
-    return tuple(str(read_value(reader, (key, index), item, line)) for index, item in enumerate(items))
+def _lines(reader: Reader, value: Any, lines: ValueList) -> tuple[str, ...]:
+    assert isinstance(lines.item, Parameter), "a line is a single value"
+    items = read_items(reader, (lines.what,), value, lines)
+    return tuple(str(read_value(reader, (lines.what, index), item, lines.item)) for index, item in enumerate(items))
 
 
 def _generations(reader: Reader, value: Any, systems: dict[str, str]) -> tuple[str, ...]:
     """The names of the older and the newer system."""
     place: KeyPath = ("generations",)
-    names = reader.sequence(place, value, "generations")
+    names = read_items(reader, place, value, GENERATIONS)
     if names and (len(names) != 2 or names[0] == names[1]):
         reader.problem(place, f"generations are two systems, the older and the newer, not {shown(names)}")
         return ()
@@ -77,7 +96,7 @@ def _generations(reader: Reader, value: Any, systems: dict[str, str]) -> tuple[s
 
 def _values(reader: Reader, value: Any, systems: dict[str, str]) -> list[PublishedValue]:
     values = []
-    for index, item in enumerate(reader.sequence(("values",), value, "values")):
+    for index, item in enumerate(read_items(reader, ("values",), value, VALUES)):
         place: KeyPath = ("values", index)
         data = read_keys(reader, place, item, VALUE)
         read = read_needed(reader, place, data, VALUE, *VALUE.missing)
@@ -105,7 +124,7 @@ def _ours(reader: Reader, place: KeyPath, value: Any, unit: str) -> OurMeasureme
 
 def _claims(reader: Reader, value: Any) -> list[Claim]:
     claims: list[Claim] = []
-    for index, item in enumerate(reader.sequence(("claims",), value, "claims")):
+    for index, item in enumerate(read_items(reader, ("claims",), value, CLAIMS)):
         place: KeyPath = ("claims", index)
         data = read_keys(reader, place, item, CLAIM)
         read = read_needed(reader, place, data, CLAIM, *CLAIM.missing)

@@ -9,7 +9,7 @@ from ..model.metric import METRICS
 from ..model.paper import Expected, Formula, Of, Quantifier, TheoryQuantity, Way
 from ..model.parameter import Parameter, Scalar
 from ..model.quoting import shown
-from .keys import A_NAME, CompoundKey, Key, KnownKeys, NamedValues, NoValue, SharedValue, Value, ValueForms, ValueList
+from .keys import A_NAME, CompoundKey, Key, KnownKeys, NamedValues, NoValue, SharedValue, ValueForms, ValueList
 
 MOST_BLOCKS = 10_000
 
@@ -29,13 +29,8 @@ def _choice(name: str, choices: Iterable[str], doc: str, *, default: str | None 
     )
 
 
-def line_of(name: str) -> Parameter:
-    """An element of a list of lines."""
-    return _line(name, "", noun=f"each of {name}")
-
-
-def _lines(name: str, doc: str) -> CompoundKey:
-    return CompoundKey(name=name, value=ValueList(what=name, item=line_of(name)), doc=doc)
+def _lines(name: str) -> ValueList:
+    return ValueList(what=name, item=_line(name, "", noun=f"each of {name}"))
 
 
 def _number(value: object) -> Scalar:
@@ -179,8 +174,8 @@ COLUMN = KnownKeys(
     missing={"heading": ""},
 )
 COLUMNS = ValueList(what="columns", item=COLUMN)
-_CELLS: Value = ValueList(what="a row", item=_A_NUMBER)
-ROWS = ValueList(what="rows", item=_CELLS)
+CELLS = ValueList(what="a row", item=_A_NUMBER)
+ROWS = ValueList(what="rows", item=CELLS)
 TABLE = KnownKeys(
     what="a table",
     entries=(
@@ -196,12 +191,17 @@ TABLE = KnownKeys(
 A_SYSTEM = _line("system", "", noun="a system")
 SYSTEMS = NamedValues(what="systems", item=A_SYSTEM)
 YEAR = Parameter(name="year", kind="count", minimum=1970, maximum=2100, doc="")
+AUTHORS, NOTES, DEVIATIONS = (_lines(name) for name in ("authors", "notes", "deviations"))
+GENERATIONS = ValueList(what="generations", item=A_NAME)
+TABLES = ValueList(what="tables", item=TABLE)
+VALUES = ValueList(what="values", item=VALUE)
+CLAIMS = ValueList(what="claims", item=CLAIM)
 PAPER = KnownKeys(
     what="a paper",
     entries=(
         _line("paper", "a name for the paper"),
         _line("title", "its title"),
-        _lines("authors", "its authors"),
+        CompoundKey(name="authors", value=AUTHORS, doc="its authors"),
         CompoundKey(
             name="year",
             value=ValueForms((NoValue(), YEAR)),
@@ -210,14 +210,12 @@ PAPER = KnownKeys(
         _line("published", "the journal or conference"),
         _line("doc", "the text that the numbers are from"),
         CompoundKey(name="systems", value=SYSTEMS, doc="the systems that it measured, by name"),
-        CompoundKey(
-            name="generations", value=ValueList(what="generations", item=A_NAME), doc="the older and the newer system"
-        ),
-        CompoundKey(name="tables", value=ValueList(what="tables", item=TABLE), doc="tables in the paper's own columns"),
-        CompoundKey(name="values", value=ValueList(what="values", item=VALUE), doc="its numbers"),
-        CompoundKey(name="claims", value=ValueList(what="claims", item=CLAIM), doc="its claims, each with a test"),
-        _lines("notes", "remarks that reports repeat"),
-        _lines("deviations", "differences of the experiment from the paper's"),
+        CompoundKey(name="generations", value=GENERATIONS, doc="the older and the newer system"),
+        CompoundKey(name="tables", value=TABLES, doc="tables in the paper's own columns"),
+        CompoundKey(name="values", value=VALUES, doc="its numbers"),
+        CompoundKey(name="claims", value=CLAIMS, doc="its claims, each with a test"),
+        CompoundKey(name="notes", value=NOTES, doc="remarks that reports repeat"),
+        CompoundKey(name="deviations", value=DEVIATIONS, doc="differences of the experiment from the paper's"),
     ),
     missing=dict.fromkeys(("paper", "title", "authors", "published", "doc", "claims"), ""),
 )

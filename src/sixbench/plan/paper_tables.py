@@ -7,8 +7,8 @@ from typing import Any
 from ..model.paper import PublishedTable, TableColumn, TableRow
 from ..model.parameter import Scalar
 from ..model.quoting import shown
-from .key_reader import read_keys
-from .paper_keys import COLUMN, MEASURED, MOST_BLOCKS, TABLE
+from .key_reader import read_items, read_keys
+from .paper_keys import CELLS, COLUMN, COLUMNS, MEASURED, MOST_BLOCKS, ROWS, TABLE, TABLES
 from .paper_tests import check_unit, read_level, read_measured, read_needed
 from .reader import Reader
 from .yaml_source import KeyPath
@@ -18,7 +18,7 @@ def read_tables(reader: Reader, value: Any) -> list[PublishedTable]:
     """Reads the list. What is wrong is noted with its place."""
     return [
         table
-        for index, item in enumerate(reader.sequence(("tables",), value, "tables"))
+        for index, item in enumerate(read_items(reader, ("tables",), value, TABLES))
         if (table := _table(reader, ("tables", index), item)) is not None
     ]
 
@@ -32,14 +32,14 @@ def _table(reader: Reader, place: KeyPath, item: Any) -> PublishedTable | None:
         reader.problem(place, "columns and rows need each other: give both, or neither")
         return None
     columns: list[TableColumn] = []
-    for index, column in enumerate(reader.sequence((*place, "columns"), data.get("columns", []), "columns")):
+    for index, column in enumerate(read_items(reader, (*place, "columns"), data.get("columns", []), COLUMNS)):
         table_column = _column(reader, (*place, "columns", index), column)
         if table_column is None:
             return None
         columns.append(table_column)
     rows = [
         row
-        for index, cells in enumerate(reader.sequence((*place, "rows"), data.get("rows", []), "rows"))
+        for index, cells in enumerate(read_items(reader, (*place, "rows"), data.get("rows", []), ROWS))
         if (row := _row(reader, (*place, "rows", index), cells, columns)) is not None
     ]
     return PublishedTable(**read, columns=tuple(columns), rows=tuple(rows))
@@ -66,7 +66,7 @@ def _column(reader: Reader, place: KeyPath, item: Any) -> TableColumn | None:
 
 
 def _row(reader: Reader, place: KeyPath, value: Any, columns: list[TableColumn]) -> TableRow | None:
-    cells = reader.sequence(place, value, "a row")
+    cells = read_items(reader, place, value, CELLS)
     if len(cells) != len(columns):
         reader.problem(
             place, f"{len(cells)} numbers in a table of {len(columns)} columns; write null where one is missing"

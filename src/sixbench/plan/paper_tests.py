@@ -40,24 +40,35 @@ def read_needed(
     reader: Reader, place: KeyPath, data: dict[str, Any], keys: KnownKeys, *needed: str
 ) -> dict[str, Any] | None:
     """The plain values of a mapping with their defaults; None where one that is needed is missing or wrong."""
-    defaults = {
-        entry.name: entry.default
-        for entry in keys.entries
-        if isinstance(entry, Parameter) and entry.default is not None
-    }
-    read = defaults | read_plain(reader, place, data, keys)
-    return read if all(key in read for key in needed) else None
+    read = _with_defaults(reader, place, data, keys)
+    return read if _is_complete(read, keys, *needed) else None
+
+
+def _with_defaults(reader: Reader, place: KeyPath, data: dict[str, Any], keys: KnownKeys) -> dict[str, Any]:
+    """The plain values that are right, and the defaults of those that are not given."""
+    defaults = {key: default for key, default in _defaults(keys).items() if key not in data}
+    return defaults | read_plain(reader, place, data, keys)
+
+
+def _is_complete(read: dict[str, Any], keys: KnownKeys, *needed: str) -> bool:
+    """True if the needed values are there, and those that have a default."""
+    return all(key in read for key in (*needed, *_defaults(keys)))
+
+
+def _defaults(keys: KnownKeys) -> dict[str, Scalar]:
+    plain = [entry for entry in keys.entries if isinstance(entry, Parameter)]
+    return {entry.name: entry.default for entry in plain if entry.default is not None}
 
 
 def read_measured(reader: Reader, place: KeyPath, data: dict[str, Any]) -> OurMeasurement | None:
     """A measured number: its selector, its formula, the levels it is compared with, and the time over which it adds
     up."""
     read, selector = _selected(reader, place, data, MEASURED)
-    formula, over_ns = read["formula"], read.get("over")
+    formula, over_ns = read.get("formula"), read.get("over")
     against = _levels(reader, (*place, "against"), data["against"]) if "against" in data else {}
     if against and formula == "value":
         reader.problem((*place, "against"), "a formula is missing: it says how the value is compared")
-    if selector is None:
+    if selector is None or formula is None:
         return None
     if over_ns is not None and (formula != "value" or not METRICS[selector.metric].unit.endswith("/s")):
         reader.problem(
@@ -119,10 +130,9 @@ def _selected(
 ) -> tuple[dict[str, Any], Selector | None]:
     """The plain values of a mapping with a selector, and the selector; None where it or one that is needed is wrong."""
     workloads, paths = (_names(reader, place, data, key) for key in ("workload", "path"))
-    read = read_needed(reader, place, dict.fromkeys(("metric", *needed)) | data, keys)
-    assert read is not None, "nothing is needed"
+    read = _with_defaults(reader, place, dict.fromkeys(("metric", *needed)) | data, keys)
     selector = _selector(reader, place, data, workloads, paths, read.pop("metric", None))
-    return read, selector if all(key in read for key in needed) else None
+    return read, selector if _is_complete(read, keys, *needed) else None
 
 
 def _direction(reader: Reader, place: KeyPath, data: dict[str, Any], keys: KnownKeys) -> Direction | None:
