@@ -23,7 +23,7 @@ paths: {second: {lw4o6: [b1, b2, aftr]}}
 workloads:
   - ping: {count: 5, interval: 2ms}
   - udp-rr: {message: 200B, duration: 100ms, warmup: 0s}
-  - tcp-stream: {duration: 150ms, warmup: 50ms, direction: [forward, reverse]}
+  - tcp-stream: {bytes: 2MB, warmup: 0s, direction: [forward, reverse]}
   - udp-stream: {datagram: 3000B, rate: 5Mbit, duration: 150ms, warmup: 0s}
   - pmtu
 blocks: 1

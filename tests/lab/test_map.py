@@ -35,7 +35,7 @@ workloads:
 blocks: 1
 """
 MORE = """
-  - tcp-stream: {duration: 150ms, warmup: 50ms, direction: [forward, reverse]}
+  - tcp-stream: {bytes: 2MB, warmup: 0s, direction: [forward, reverse]}
   - udp-stream: {datagram: 3000B, rate: 5Mbit, duration: 150ms, warmup: 0s}
   - udp-rr: {message: 4000B, duration: 100ms, warmup: 0s}
   - pmtu

@@ -31,7 +31,7 @@ workloads:
   - udp-rr: {message: 200B, duration: 100ms, warmup: 0s}
   - tcp-rr: {duration: 100ms, warmup: 0s}
   - tcp-connect: {duration: 100ms, warmup: 0s}
-  - tcp-stream: {duration: 200ms, warmup: 50ms, direction: [forward, reverse]}
+  - tcp-stream: {bytes: 2MB, warmup: 0s, direction: [forward, reverse]}
   - udp-stream: {datagram: 1200B, rate: 5Mbit, duration: 200ms, warmup: 0s}
 """
     finished = run(hub, NETWORK.format(mtu=1500, engine="ebpf") + workloads, tmp_path / "run")

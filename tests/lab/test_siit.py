@@ -46,7 +46,7 @@ workloads:
   - udp-rr: {message: 200B, duration: 100ms, warmup: 0s}
   - tcp-rr: {duration: 100ms, warmup: 0s}
   - tcp-connect: {duration: 100ms, warmup: 0s}
-  - tcp-stream: {duration: 200ms, warmup: 50ms}
+  - tcp-stream: {bytes: 2MB, warmup: 0s}
   - udp-stream: {datagram: 1200B, rate: 5Mbit, duration: 200ms, warmup: 0s}
 """
     finished = run(hub, NETWORK.format(mtu=1500, offload=offload, engine=engine) + workloads, tmp_path / "run")
