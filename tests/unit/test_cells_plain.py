@@ -154,9 +154,9 @@ def test_a_message_that_is_too_large_is_not_begun(count: int) -> None:
     assert stream.read == 0
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def scheduler() -> Address:
-    """A scheduler of ours, in a thread that ends with the process."""
+    """A scheduler of ours that knows no other test's cells, in a thread that ends with the process."""
     found: list[Address] = []
     serving = threading.Thread(
         target=lambda: run_scheduler(Address(host="127.0.0.1", port=0), security_of(KEY), found.append), daemon=True
@@ -183,17 +183,22 @@ def hostile(scheduler: Address, mark: Path, way: str) -> Iterator[None]:
 
 @pytest.mark.parametrize("way", ["result", "error"])
 def test_what_a_hostile_cell_measured_is_not_unpickled(scheduler: Address, mark: Path, way: str) -> None:
-    with hostile(scheduler, mark, way), DaskCells(scheduler, security_of(KEY), "r", wait=False, told=print) as cells:
-        assert cells.names() == ["lab1"]
-        cells.hand_out(JOB)
-        came, refusal = None, ""
+    came, is_dropped, refusal = None, False, ""
+    with hostile(scheduler, mark, way):
         try:
-            came = cells.next(60)
+            with DaskCells(scheduler, security_of(KEY), "r", wait=False, told=print) as cells:
+                cells.hand_out(JOB)
+                came = cells.next(60)
+                is_dropped = cells.names() == []
         except SixbenchError as error:
             refusal = str(error)
-        # Its measurement is refused; a cell that fails has died, as far as is known.
-        assert refusal.startswith("a reply of a cell: ") or (came is not None and came.reply is None)
-        assert refusal.isprintable()
+    # Its measurement is refused, or it is a cell that has died. The scheduler may drop it even before it has measured.
+    assert (
+        refusal.startswith(("a reply of a cell: ", f"the scheduler at {scheduler} has no cell"))
+        or (came is not None and came.reply is None)
+        or is_dropped
+    )
+    assert refusal.isprintable()
 
 
 def test_what_a_hostile_cell_would_choose_is_not_unpickled(scheduler: Address, mark: Path) -> None:
