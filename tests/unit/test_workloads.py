@@ -47,8 +47,14 @@ def test_a_metric_is_declared_once_and_in_the_file_of_the_workload_that_alone_ha
 
 
 PACKAGE = Path(__file__).parents[2] / "src/sixbench"
-OF_ONE_WORKLOAD = ("plan/measure_options.py", "report/figures/path_mtu.py", "ui/two_machines.py")
-"""Files that are about certain workloads: the letters of iperf3, and those that show path MTUs."""
+OF_ONE_WORKLOAD = (
+    "plan/measure_options.py",
+    "report/evidence/fragments.py",
+    "report/figures/path_mtu.py",
+    "ui/two_machines.py",
+)
+"""Files that are about certain workloads: the letters of iperf3, and those that show path MTUs and the fragments of
+datagrams."""
 
 
 def test_no_layer_asks_which_workload_it_has() -> None:
