@@ -15,11 +15,11 @@ from table import Figure, Table
 from tunnels import BETWEEN, native
 
 from sixbench.agent import AgentHub
+from sixbench.bench.emulation import begin
+from sixbench.bench.laboratory import Laboratory
 from sixbench.mechanisms import install
 from sixbench.model.path import Path
 from sixbench.model.workloads import WORKLOADS
-from sixbench.run.emulation import begin
-from sixbench.run.laboratory import Laboratory
 
 DELAY = "10ms"
 LATENESS_DELAYS = ("1ms", "100ms")

@@ -41,10 +41,10 @@ from peer_bench.tools.ours import CONTENDERS
 from peer_bench.verdicts import Value, still_open
 
 from sixbench.agent import AgentHub, find_agent
+from sixbench.bench.environment import gather
+from sixbench.bench.processors import Processors
 from sixbench.model.errors import SixbenchError
 from sixbench.report import words
-from sixbench.run.environment import gather
-from sixbench.run.processors import Processors
 from sixbench.store.atomic import write_file
 
 PER_MEASUREMENT_S = 0.45

@@ -31,14 +31,14 @@ from translators import bench_translators
 from tunnels import bench_tunnels
 
 from sixbench.agent import AgentHub, find_agent
+from sixbench.bench.laboratory import Laboratory
+from sixbench.bench.processors import Processors
 from sixbench.cli.main import main as sixbench
 from sixbench.mechanisms import MECHANISMS
 from sixbench.model.network import Blueprint
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.schedule import all_trials
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.run.laboratory import Laboratory
-from sixbench.run.processors import Processors
 
 ONE_ROUTER = """
 nodes: {h1: host, r1: router, h2: host}

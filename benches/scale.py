@@ -21,13 +21,13 @@ from measure import ROUNDS, timed, topology_of
 from table import MOST_ROUNDS, Figure, Table, show, show_figures
 
 from sixbench.agent import AgentHub
+from sixbench.bench.laboratory import brought_up
 from sixbench.mechanisms import MECHANISMS
 from sixbench.model.network import Blueprint
 from sixbench.model.routing import all_routes
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.schedule import all_trials
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.run.laboratory import brought_up
 
 SIZES = (2, 15, 20, 40, 100, 1000)
 PEER_SIZES = (2, 20, 40)

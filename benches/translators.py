@@ -14,11 +14,11 @@ from tunnels import Baseline, Comparing, Programs, Up, native, row_of_routers, s
 
 from sixbench.agent import AgentHub
 from sixbench.agent.requests import ConnectionTracking
+from sixbench.bench.processors import Processors
+from sixbench.bench.proof.sessions import session_evidence, session_memory_bytes
 from sixbench.model.errors import LabError
 from sixbench.model.path import Path
 from sixbench.model.topology import Topology
-from sixbench.run.processors import Processors
-from sixbench.run.proof.sessions import session_evidence, session_memory_bytes
 
 STREAM_TARGETS = {"siit": ">= 0.9", "map-t": ">= 0.9", "nat64": ">= 0.8"}
 PACKETS_TARGETS = {"siit": ">= 0.8", "map-t": ">= 0.8", "nat64": ">= 0.65"}

@@ -15,6 +15,9 @@ from measure import SECONDS, WARMUP_S, begin_trial, bytes_per_s, our_trial, topo
 from table import Figure, Table, show
 
 from sixbench.agent import AgentHub
+from sixbench.bench.engines import why_not
+from sixbench.bench.laboratory import Laboratory
+from sixbench.bench.processors import Processors
 from sixbench.engines import ENGINES
 from sixbench.mechanisms import MECHANISMS, install
 from sixbench.model.errors import LabError
@@ -22,9 +25,6 @@ from sixbench.model.network import Network
 from sixbench.model.path import Path
 from sixbench.model.placement import Placement
 from sixbench.model.topology import Topology
-from sixbench.run.engines import why_not
-from sixbench.run.laboratory import Laboratory
-from sixbench.run.processors import Processors
 
 BETWEEN = ("h1", "h2")
 NEAR_SERVER = "r2"

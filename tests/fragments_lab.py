@@ -13,6 +13,8 @@ from typing import Any
 
 from sixbench.agent import AgentHub
 from sixbench.agent.requests import CaptureStop
+from sixbench.bench.laboratory import Laboratory
+from sixbench.bench.proof.pcapng import to_pcapng
 from sixbench.mechanisms import MECHANISMS, install
 from sixbench.model.headers import IPV6
 from sixbench.model.leg import Crossing
@@ -20,8 +22,6 @@ from sixbench.model.network import Network
 from sixbench.model.path import Path as MechanismPath
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.run.laboratory import Laboratory
-from sixbench.run.proof.pcapng import to_pcapng
 
 TOKEN = "00" * 16
 SPACING_PPS = 40

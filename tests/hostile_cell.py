@@ -22,8 +22,8 @@ from distributed.comm import connect
 from distributed.core import rpc
 from distributed.protocol import to_serialize
 
-from sixbench.cells import plain, tasks
-from sixbench.cells.key import security_of
+from sixbench.workers import plain, tasks
+from sixbench.workers.key import security_of
 
 REQUESTS = (
     "run_function",

@@ -8,11 +8,11 @@ from typing import Any
 
 from observed import by_node, captured
 
+from sixbench.bench.proof.packets import Judgement, Viewpoint, judge, viewpoints
 from sixbench.mechanisms import install
 from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network
 from sixbench.model.workload import Traffic
-from sixbench.run.proof.packets import Judgement, Viewpoint, judge, viewpoints
 
 Read = Callable[[str], Experiment]
 Counters = dict[str, Any]

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
+from sixbench.bench import runner, scheduler
+from sixbench.bench.open_run import OpenRun
+from sixbench.bench.record import Trial, blank_record
+from sixbench.bench.scheduler import RunClock
+from sixbench.bench.trial import Outcome
 from sixbench.model.experiment import Experiment, PlannedTrial
 from sixbench.model.observer import Observer
 from sixbench.model.reason import Reason, ReasonKind
 from sixbench.model.trial import TrialRecord
-from sixbench.run import runner, scheduler
-from sixbench.run.open_run import OpenRun
-from sixbench.run.record import Trial, blank_record
-from sixbench.run.scheduler import RunClock
-from sixbench.run.trial import Outcome
 from sixbench.store import nowhere
 
 TRIAL_NS = 10**9

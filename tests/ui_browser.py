@@ -8,7 +8,7 @@ from pathlib import Path
 import observed
 from playwright.sync_api import Page
 
-from sixbench.run.proof.pcapng import to_pcapng
+from sixbench.bench.proof.pcapng import to_pcapng
 
 PHONE, WIDE = 390, 1400
 PATIENCE_MS = 240_000

@@ -21,8 +21,8 @@ from sixbench.notebook import load
 from sixbench.plan.loading import load_paper
 from sixbench.plan.schedule import block_order
 from sixbench.report import FORMATS, html, write_figures
+from sixbench.report.routes import way_of
 from sixbench.report.run_comparison import document, render
-from sixbench.report.ways import way_of
 from sixbench.store import SERIES, TRIAL, Run, open_run, read_run, verify_run, write_derived
 from sixbench.ui import tables, trial
 from sixbench.ui.events import RecordReader, rest_of

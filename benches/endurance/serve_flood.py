@@ -24,11 +24,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sixbench.agent import Agent, AgentHub, find_agent
+from sixbench.bench.emulation import begin
+from sixbench.bench.laboratory import Laboratory
 from sixbench.model.network import Blueprint
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.run.emulation import begin
-from sixbench.run.laboratory import Laboratory
 
 WITHIN_S = 1.0
 SHARE = 0.99

@@ -104,16 +104,16 @@ def try_words(target: str, seconds: float, seed: int, over: threading.Event) -> 
 
 
 def _cell_answers(mark: str) -> Callable[[random.Random], None]:
-    from sixbench.cells.settings import set_up
+    from sixbench.workers.settings import set_up
 
     set_up()
     import msgpack
     from distributed import protocol
     from distributed.comm.core import CommClosedError
 
-    from sixbench.cells import plain
-    from sixbench.cells.messages import REPLY_SCHEMA, chosen_from_wire, reply_from_wire
     from sixbench.model.errors import StoreError
+    from sixbench.workers import plain
+    from sixbench.workers.messages import REPLY_SCHEMA, chosen_from_wire, reply_from_wire
 
     evil = pickle.dumps(Mark(mark))
 

@@ -24,10 +24,10 @@ from typing import Any, Protocol
 from measure import begin_trial, topology_of
 
 from sixbench.agent import Agent, AgentHub
+from sixbench.bench.laboratory import Laboratory
 from sixbench.model.errors import AgentError, LabError
 from sixbench.model.network import Blueprint
 from sixbench.model.topology import Interface
-from sixbench.run.laboratory import Laboratory
 
 from . import capture
 from .comparisons import Comparison, Observed, Wire

@@ -17,11 +17,11 @@ from peer_bench.tools import iperf3, sockperf
 from peer_bench.tools.reading import number
 
 from sixbench.agent import Agent, AgentHub, find_agent
+from sixbench.bench.emulation import begin
+from sixbench.bench.laboratory import Laboratories
+from sixbench.bench.probing import probe_machine
 from sixbench.model.errors import AgentError
 from sixbench.model.experiment import Experiment
-from sixbench.run.emulation import begin
-from sixbench.run.laboratory import Laboratories
-from sixbench.run.probing import probe_machine
 
 from .curve import Answer, mean_and_t, points
 from .differences import PLAIN, Differences, Measured, Side

@@ -13,16 +13,16 @@ from typing import Any
 
 from sixbench.agent import AgentHub, find_agent
 from sixbench.analysis.findings import findings
+from sixbench.bench.open_run import OpenRun
+from sixbench.bench.other_runs import measuring
+from sixbench.bench.probing import probe_machine
+from sixbench.bench.scheduler import run_experiment
 from sixbench.cli.running import tell
 from sixbench.model.experiment import Blocks, Combination, Experiment, PlannedTrial
 from sixbench.model.finding import Finding
 from sixbench.model.metric import METRICS
 from sixbench.model.observer import Observer
 from sixbench.model.trial import TrialRecord
-from sixbench.run.open_run import OpenRun
-from sixbench.run.other_runs import measuring
-from sixbench.run.probing import probe_machine
-from sixbench.run.scheduler import run_experiment
 from sixbench.store import Manifest, Run, create_run, read_run
 from sixbench.theory import expected_amid_changes
 

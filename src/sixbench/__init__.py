@@ -30,9 +30,7 @@ def __getattr__(name: str) -> Any:
     """The package's public names, imported at the first use, so that `import sixbench` is quick."""
     from importlib import import_module
 
-    if name == "run":
-        return import_module(".run", __name__)  # a package that can be called
-    if name in ("LoadedRun", "load"):
+    if name in ("LoadedRun", "load", "run"):
         return getattr(import_module(".notebook", __name__), name)
     if name == "SixbenchError":
         return import_module(".model.errors", __name__).SixbenchError

@@ -19,10 +19,10 @@ from lab.commands import WITHOUT_FIGURES
 from waiting import wait_for
 
 from sixbench.agent import AgentHub
+from sixbench.bench.laboratory import Laboratory
 from sixbench.model.network import Blueprint
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.run.laboratory import Laboratory
 
 TWO = ("lab1", "lab2")
 PAGE = Path(__file__).parents[2] / "docs/many-machines.md"

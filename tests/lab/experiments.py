@@ -9,6 +9,11 @@ from pathlib import Path
 import pytest
 
 from sixbench.agent import AgentHub, find_agent
+from sixbench.bench.engines import choose_engines
+from sixbench.bench.environment import gather
+from sixbench.bench.laboratory import Laboratories, Laboratory
+from sixbench.bench.open_run import OpenRun
+from sixbench.bench.scheduler import run_experiment
 from sixbench.mechanisms import MECHANISMS
 from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network
@@ -18,11 +23,6 @@ from sixbench.model.reason import ReasonKind, sentences
 from sixbench.model.trial import TrialRecord
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.run.engines import choose_engines
-from sixbench.run.environment import gather
-from sixbench.run.laboratory import Laboratories, Laboratory
-from sixbench.run.open_run import OpenRun
-from sixbench.run.scheduler import run_experiment
 from sixbench.store import Manifest, create_run
 from sixbench.theory import expected_amid_changes
 
@@ -86,7 +86,7 @@ def run(hub: AgentHub, text: str, directory: Path, *, whole_checksums: bool = Fa
 
     with pytest.MonkeyPatch.context() as patch:
         if whole_checksums:
-            patch.setattr("sixbench.run.scheduler.Laboratories", WithWholeChecksums)
+            patch.setattr("sixbench.bench.scheduler.Laboratories", WithWholeChecksums)
         open_run = OpenRun(
             experiment=manifest.experiment,
             writer=create_run(directory, manifest),

@@ -23,11 +23,11 @@ from processes import children
 from waiting import PATIENCE_S, wait_for
 
 from sixbench.agent import AgentHub, find_agent
+from sixbench.bench.laboratory import Laboratory
 from sixbench.model.network import Blueprint
 from sixbench.model.topology import Family
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.run.laboratory import Laboratory
 
 TWO, FOUR = (("lab1", "lab2"), ("lab1", "lab2", "lab3", "lab4"))
 """The names of hosts. Each has a cable to the next one."""

@@ -10,11 +10,11 @@ from lab.wire import Packet, decode
 
 from sixbench.agent import Agent, AgentHub
 from sixbench.agent.requests import CaptureStop
+from sixbench.bench.laboratory import Laboratory
+from sixbench.bench.proof.pcapng import to_pcapng
 from sixbench.mechanisms import install
 from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network
-from sixbench.run.laboratory import Laboratory
-from sixbench.run.proof.pcapng import to_pcapng
 
 SNAPLEN_BYTES = 65535
 _ETHERNET_BYTES = 14

@@ -16,11 +16,11 @@ from lab.experiments import run, wrong
 from waiting import wait_for
 
 from sixbench.agent import AgentHub
+from sixbench.bench.laboratory import Laboratory
+from sixbench.bench.witnesses.losses import rule_counters
 from sixbench.model.network import Blueprint
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.run.laboratory import Laboratory
-from sixbench.run.witnesses.losses import rule_counters
 
 CLIENT, SERVER = "2001:2::1", "2001:2:0:1::2"
 SENT = 10

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from sixbench.bench.laboratory import Laboratories
 from sixbench.cli import main
-from sixbench.run.laboratory import Laboratories
 from sixbench.store import read_run
 
 EXPERIMENT = """

@@ -22,7 +22,7 @@ from sixbench.model.stage import Program, Stage
 from sixbench.model.topology import Topology
 from sixbench.report.figures.data import Context
 from sixbench.report.figures.headers import drawings
-from sixbench.report.ways import way_of
+from sixbench.report.routes import way_of
 from sixbench.store import read_run
 
 PREFIX, POOL = IPv6Network("64:ff9b::/96"), IPv4Network("192.0.2.0/24")

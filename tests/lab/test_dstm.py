@@ -10,10 +10,10 @@ from lab.experiments import read, run, wrong
 from lab.wire import decode
 
 from sixbench.agent import Agent, AgentHub
+from sixbench.bench.laboratory import Laboratory
 from sixbench.mechanisms import install
 from sixbench.model.errors import AgentError
 from sixbench.model.network import Network
-from sixbench.run.laboratory import Laboratory
 
 EXPERIMENT = """
 topology:

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from sixbench.agent import AgentHub
+from sixbench.bench.laboratory import Laboratory
 from sixbench.lab.emulation import change, emulated_links, requests
 from sixbench.model.network import Blueprint
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.run.laboratory import Laboratory
 from sixbench.store import read_run
 
 from .experiments import TESTERS

@@ -53,10 +53,10 @@ def test_builds_and_teardowns_leave_everything_where_it_was() -> None:
 def main(builds: int) -> None:
     """Builds and takes down; prints what there was before and after, as JSON."""
     from sixbench.agent import AgentHub, find_agent
+    from sixbench.bench.laboratory import Laboratory
     from sixbench.model.network import Blueprint
     from sixbench.plan.experiment_file import read_topology_only
     from sixbench.plan.yaml_source import parse_yaml
-    from sixbench.run.laboratory import Laboratory
 
     topology = read_topology_only(parse_yaml(f"chain: {NODES}\nmasquerade: true\nrate: 1Gbit\n", "endurance.yaml"))
     done = 0

@@ -13,14 +13,14 @@ import pytest
 
 from sixbench.agent import AgentHub
 from sixbench.agent.requests import CaptureStop
+from sixbench.bench.events import Events, forget_path_mtu
+from sixbench.bench.laboratory import Laboratory
+from sixbench.bench.proof.pcapng import to_pcapng
 from sixbench.model.direction import UNLIMITED
 from sixbench.model.experiment import LinkChange
 from sixbench.model.network import Blueprint
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.run.events import Events, forget_path_mtu
-from sixbench.run.laboratory import Laboratory
-from sixbench.run.proof.pcapng import to_pcapng
 
 SERVER = {4: "198.18.2.2", 6: "2001:2:0:2::2"}
 """Address of h2 in a chain h1, r1, r2, h2."""

@@ -6,13 +6,13 @@ import pytest
 from lab.experiments import TESTERS, read
 
 from sixbench.agent import AgentHub
+from sixbench.bench.laboratory import Laboratories
+from sixbench.bench.proof.losses import joined
+from sixbench.bench.record import Trial
+from sixbench.bench.trial import References, run_trial
 from sixbench.model.reason import ReasonKind
 from sixbench.model.trial import TrialRecord
 from sixbench.plan.schedule import block_order
-from sixbench.run.laboratory import Laboratories
-from sixbench.run.proof.losses import joined
-from sixbench.run.record import Trial
-from sixbench.run.trial import References, run_trial
 from sixbench.theory import expected_amid_changes
 
 COUNT = 400

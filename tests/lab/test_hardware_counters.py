@@ -11,8 +11,8 @@ from lab.commands import Doctor
 from lab.experiments import run
 
 from sixbench.agent import AgentHub
+from sixbench.bench.hardware_counters import HardwareCounters
 from sixbench.model.observation import PerfAnswer
-from sixbench.run.hardware_counters import HardwareCounters
 
 EXPERIMENT = """
 experiment: costs

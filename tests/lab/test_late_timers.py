@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from sixbench.bench.witnesses import timers as timer_witness
 from sixbench.cli import main
 from sixbench.model.reason import Reason, ReasonKind
 from sixbench.model.trial import TrialRecord
-from sixbench.run.witnesses import timers as timer_witness
 from sixbench.store import read_run
 
 EXPERIMENT = """

@@ -9,11 +9,11 @@ import pytest
 from lab.experiments import read
 
 from sixbench.agent import Agent, AgentHub
+from sixbench.bench.laboratory import Laboratories
+from sixbench.bench.record import Trial
+from sixbench.bench.trial import References, run_trial
 from sixbench.model.trial import TrialRecord
 from sixbench.plan.schedule import block_order
-from sixbench.run.laboratory import Laboratories
-from sixbench.run.record import Trial
-from sixbench.run.trial import References, run_trial
 from sixbench.theory import expected_amid_changes
 
 COUNT = 2000

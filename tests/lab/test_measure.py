@@ -18,10 +18,10 @@ import pytest
 from lab.experiments import TESTERS
 
 from sixbench.agent import AgentHub
+from sixbench.bench.laboratory import Laboratory
 from sixbench.model.network import Blueprint
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.run.laboratory import Laboratory
 
 LINE = """
 nodes: {h1: host, r1: router, h2: host}

@@ -12,14 +12,14 @@ from lab.experiments import read
 from reasons import texts
 
 from sixbench.agent import Agent, AgentHub
+from sixbench.bench.laboratory import Laboratories, Laboratory
+from sixbench.bench.mechanism_doctor import refusals
+from sixbench.bench.record import Trial
+from sixbench.bench.trial import References, run_trial
 from sixbench.mechanisms import MECHANISMS
 from sixbench.model.leg import Leg
 from sixbench.model.trial import TrialRecord
 from sixbench.plan.schedule import block_order
-from sixbench.run.laboratory import Laboratories, Laboratory
-from sixbench.run.mechanism_doctor import refusals
-from sixbench.run.record import Trial
-from sixbench.run.trial import References, run_trial
 from sixbench.theory import expected_amid_changes
 
 TOPOLOGY = """

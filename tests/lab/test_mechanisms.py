@@ -13,13 +13,13 @@ from lab.experiments import Finished, run, wrong
 from lab.wire import Packet, decode
 
 from sixbench.agent import AgentHub, find_agent
+from sixbench.bench.mechanism_doctor import refusals
 from sixbench.engines import ENGINES
 from sixbench.lab.privileges import try_namespace
 from sixbench.mechanisms import MECHANISMS
 from sixbench.model.errors import SixbenchError
 from sixbench.model.trial import TrialRecord
 from sixbench.model.workloads import WORKLOADS
-from sixbench.run.mechanism_doctor import refusals
 
 EXPERIMENT = """
 topology:

@@ -12,6 +12,7 @@ import pytest
 from waiting import wait_for
 
 from sixbench.agent import AgentHub
+from sixbench.bench.laboratory import MORE_BUILDS, AgentNode, Laboratory, brought_up
 from sixbench.lab.build import Completed
 from sixbench.lab.registry import start_ticks
 from sixbench.mechanisms import install
@@ -21,7 +22,6 @@ from sixbench.model.path import Path as Way
 from sixbench.model.topology import Family
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.run.laboratory import MORE_BUILDS, AgentNode, Laboratory, brought_up
 
 LINE = """
 nodes: {h1: host, r1: router, r2: router, h2: host}
@@ -105,7 +105,7 @@ def test_settings_of_the_user_reach_the_node(hub: AgentHub) -> None:
 
 def test_a_path_without_answers_names_the_node_that_is_gone(hub: AgentHub, monkeypatch: pytest.MonkeyPatch) -> None:
     """The ends only notice that nobody answers."""
-    monkeypatch.setattr("sixbench.run.laboratory.ECHO_TIMEOUTS_NS", (1_000_000,))
+    monkeypatch.setattr("sixbench.bench.laboratory.ECHO_TIMEOUTS_NS", (1_000_000,))
     lab = laboratory(hub, LINE)
     native = install(Way(name="native", mechanism="native4", family=4), lab.topology, ("h1", "h2"))
     os.kill(lab.agents["r2"].pid, signal.SIGKILL)

@@ -12,13 +12,13 @@ import pytest
 from lab.conftest import SixbenchCommand
 
 from sixbench.agent import AgentHub, find_agent
+from sixbench.bench.environment import gather
 from sixbench.calibration.null.design import PlannedComparison, plan_comparisons
 from sixbench.calibration.null.judge import judge
 from sixbench.calibration.null.measure import measure
 from sixbench.model.errors import Interrupted
 from sixbench.model.observer import Observer
 from sixbench.model.trial import TrialRecord
-from sixbench.run.environment import gather
 from sixbench.store import Environment, Run
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from waiting import wait_for
 
-from sixbench.run.other_runs import running
+from sixbench.bench.other_runs import running
 
 EXPERIMENT = """
 experiment: {name}

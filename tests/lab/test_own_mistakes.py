@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from sixbench.agent.client import Agent
+from sixbench.bench.witnesses import machine
 from sixbench.cli import main
-from sixbench.run.witnesses import machine
 
 EXPERIMENT = """
 topology:

@@ -9,6 +9,7 @@ import pytest
 from lab.experiments import run, wrong
 
 from sixbench.agent import AgentHub
+from sixbench.bench.laboratory import Laboratory
 from sixbench.engines import EBPF
 from sixbench.engines.agent import DISCOVER
 from sixbench.mechanisms import MECHANISMS, install
@@ -16,7 +17,6 @@ from sixbench.model.errors import LabError
 from sixbench.model.stage import Stage
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.run.laboratory import Laboratory
 
 EXPERIMENT = """
 topology:

@@ -13,11 +13,11 @@ import pytest
 from processes import children
 
 from sixbench.analysis import analyse
+from sixbench.bench import traffic, trial
+from sixbench.bench.kernels import Kernel
+from sixbench.bench.setting import Setting
 from sixbench.cli import main
 from sixbench.report import FORMATS
-from sixbench.run import traffic, trial
-from sixbench.run.kernels import Kernel
-from sixbench.run.setting import Setting
 from sixbench.store import read_run
 
 EXPERIMENT = """

@@ -19,9 +19,9 @@ import pytest
 from lab.experiments import read, run, wrong
 
 from sixbench.agent import AgentHub
+from sixbench.bench.laboratory import Laboratories
 from sixbench.model.errors import LabError
 from sixbench.model.reason import ReasonKind
-from sixbench.run.laboratory import Laboratories
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "programs.txt"
 

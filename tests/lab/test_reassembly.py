@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from sixbench.agent import AgentHub
+from sixbench.bench.laboratory import Laboratory
 from sixbench.model.network import Blueprint
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.run.laboratory import Laboratory
 
 LIMIT_BYTES = 65536
 LARGEST_FRAGMENT_BYTES = 4096

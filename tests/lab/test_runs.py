@@ -19,12 +19,12 @@ from lab.unprivileged import run_as_nobody
 from processes import children
 from waiting import wait_for
 
+from sixbench.bench.kernels import AWAKE
 from sixbench.lab.registry import start_ticks
 from sixbench.mechanisms import MECHANISMS
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.schedule import block_order
 from sixbench.plan.yaml_source import read_yaml
-from sixbench.run.kernels import AWAKE
 
 SMALL = """
 experiment: small

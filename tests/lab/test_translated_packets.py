@@ -15,8 +15,8 @@ from lab.networks import Watched, built, execute
 from lab.wire import Packet, decode
 
 from sixbench.agent import AgentHub
+from sixbench.bench.laboratory import Laboratory
 from sixbench.model.network import Network
-from sixbench.run.laboratory import Laboratory
 
 MTUS_BYTES = {
     1280: ("none", "gro"),

@@ -33,6 +33,8 @@ from link_traffic import (
 )
 
 from sixbench.agent import Agent, AgentHub
+from sixbench.bench.emulation import begin
+from sixbench.bench.laboratory import Laboratory
 from sixbench.lab.netem import unfit
 from sixbench.lab.render import render
 from sixbench.model.emulation import GilbertElliott, Impairments
@@ -40,8 +42,6 @@ from sixbench.model.network import Blueprint
 from sixbench.model.topology import Topology
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.run.emulation import begin
-from sixbench.run.laboratory import Laboratory
 
 TOPOLOGY = """
 nodes: {{h1: host, h2: host}}

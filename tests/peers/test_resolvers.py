@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from sixbench.agent import AgentHub, find_agent
+from sixbench.bench.laboratory import Laboratory
 from sixbench.engines import EBPF
 from sixbench.mechanisms import MECHANISMS, install
 from sixbench.mechanisms.resolving import with_dns64
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.run.laboratory import Laboratory
 
 OWN, OTHERS = "own", {"unbound": "unbound", "bind9": "named"}
 NETWORK = """\

@@ -114,7 +114,7 @@ def test_ours_and_tayga_are_each_others_other_end(
         )
         return replace(network, devices=devices, stages=(stage, *network.stages))
 
-    monkeypatch.setattr("sixbench.run.laboratory.install", with_tayga)
+    monkeypatch.setattr("sixbench.bench.laboratory.install", with_tayga)
     finished = run(hub, PAIRS.replace("PATH", path).replace("WORKLOADS", WORKLOADS), tmp_path / "run")
     assert len(finished.trials) == 4
     for trial in finished.trials:

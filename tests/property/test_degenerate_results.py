@@ -14,6 +14,7 @@ from workload_results import GOOD
 
 from sixbench.agent.results import check_result
 from sixbench.analysis import analyse
+from sixbench.bench.measure_trials import assess
 from sixbench.model.errors import AgentError
 from sixbench.model.evidence import Evidence
 from sixbench.model.trial import TrialRecord
@@ -21,7 +22,6 @@ from sixbench.model.workload import Side, Workload
 from sixbench.model.workloads import WORKLOADS
 from sixbench.plan.measure_experiment import as_experiment
 from sixbench.report import FORMATS, measure_json, measure_text
-from sixbench.run.measure_trials import assess
 from sixbench.store import Environment, Manifest, Run
 
 pytestmark = pytest.mark.computes

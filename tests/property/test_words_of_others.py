@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from sixbench.agent.answers import HelloAnswer, check
 from sixbench.agent.lendable import read_lendable
-from sixbench.cells.messages import chosen_from_wire, reply_from_wire
 from sixbench.cli.common import note, print_json, say
 from sixbench.model import errors
 from sixbench.model.quoting import MAX_SENTENCE, one_line, printable_json, sentence
 from sixbench.model.reason import Reason, ReasonKind
+from sixbench.workers.messages import chosen_from_wire, reply_from_wire
 
 pytestmark = pytest.mark.computes
 

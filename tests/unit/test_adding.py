@@ -68,7 +68,7 @@ def layers(names: Iterable[str]) -> list[str]:
 @pytest.mark.parametrize(("heading", "section"), SECTIONS.items(), ids=SECTIONS)
 def test_at_most_one_file_of_a_layer_is_changed_besides_the_new_one(heading: str, section: Section) -> None:
     changed = [name for name in section.changes if (ROOT / name).exists()]
-    several = {"A kind of evidence": ["model", "report", "run"], "A workload": ["model", "traffic"]}
+    several = {"A kind of evidence": ["bench", "model", "report"], "A workload": ["model", "traffic"]}
     if heading in several:
         assert layers(changed) == layers(section.files) == several[heading]
     else:
@@ -167,8 +167,8 @@ from sixbench.analysis import analyse
 from sixbench.model.evidence import joined
 from sixbench.model.trial import TrialRecord
 from sixbench.report.sections import SECTIONS, ReportData
-from sixbench.run.witnesses import WITNESSES
-from sixbench.run.witnesses.neighbours import NeighbourWitness
+from sixbench.bench.witnesses import WITNESSES
+from sixbench.bench.witnesses.neighbours import NeighbourWitness
 from sixbench.store import read_run
 
 class Node:

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from sixbench.cells.address import read_address as read_scheduler
 from sixbench.model.addresses import read_address, why_no_host
 from sixbench.model.errors import ExperimentError, UsageError
 from sixbench.model.identifiers import SSH_DESTINATION
 from sixbench.plan.hosts_override import apply_hosts
 from sixbench.plan.yaml_source import parse_yaml
+from sixbench.workers.address import read_address as read_scheduler
 
 pytestmark = pytest.mark.computes
 

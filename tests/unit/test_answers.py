@@ -13,11 +13,11 @@ import pytest
 from sixbench.agent.answers import check
 from sixbench.agent.requests import REQUESTS
 from sixbench.agent.results import check_result
+from sixbench.bench.cpu import core_shares, find_span, machine_cores, spun_ns
+from sixbench.bench.measure_trials import assess
 from sixbench.model.errors import AgentError
 from sixbench.model.workload import Side
 from sixbench.model.workloads import WORKLOADS, bring_up
-from sixbench.run.cpu import core_shares, find_span, machine_cores, spun_ns
-from sixbench.run.measure_trials import assess
 from sixbench.store.packet_log import packet_log_files
 
 pytestmark = pytest.mark.computes

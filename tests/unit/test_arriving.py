@@ -8,9 +8,9 @@ import pytest
 
 from sixbench.agent.answers import ProgressAnswer
 from sixbench.agent.requests import Progress
+from sixbench.bench.arriving import SHORTEST_NS, Ends, Watching, ends_of
 from sixbench.model.errors import AgentError
 from sixbench.model.observer import Arrived, Observer, SenderSample
-from sixbench.run.arriving import SHORTEST_NS, Ends, Watching, ends_of
 
 pytestmark = pytest.mark.computes
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from sixbench.agent.requests.request import Request
+from sixbench.bench.kernels import BOOT_ID, CPUINFO, Kernel, is_virtual
+from sixbench.bench.on_host import files_in, kernel_of
+from sixbench.bench.processors import Processors
 from sixbench.model.errors import AgentError, CapabilityError
 from sixbench.model.observation import AwakeStarted
-from sixbench.run.kernels import BOOT_ID, CPUINFO, Kernel, is_virtual
-from sixbench.run.on_host import files_in, kernel_of
-from sixbench.run.processors import Processors
 from sixbench.store import HostFacts
 
 

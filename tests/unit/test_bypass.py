@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from sixbench.analysis.noise import tester_remarks as remarks_on_tester
+from sixbench.bench.bypass import by_workload, bypass_of, measure_bypass
 from sixbench.model.bypass import Bypass, bypassed_column, is_tester_limited
 from sixbench.model.experiment import Experiment
 from sixbench.model.trial import TrialRecord
 from sixbench.model.workloads import WORKLOADS
-from sixbench.run.bypass import by_workload, bypass_of, measure_bypass
 
 pytestmark = pytest.mark.computes
 

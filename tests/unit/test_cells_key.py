@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from sixbench.cells.address import Address, read_address
-from sixbench.cells.key import default_key, make_default_key, read_key, security_of
-from sixbench.cells.reaching import reach
-from sixbench.cells.settings import why_missing
 from sixbench.model.errors import CapabilityError, SixbenchError, UsageError
+from sixbench.workers.address import Address, read_address
+from sixbench.workers.key import default_key, make_default_key, read_key, security_of
+from sixbench.workers.reaching import reach
+from sixbench.workers.settings import why_missing
 
 KEY = bytes(range(32))
 

@@ -19,9 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from waiting import wait_for
 
-from sixbench.cells import plain
-from sixbench.cells.settings import set_up
 from sixbench.model.errors import SixbenchError
+from sixbench.workers import plain
+from sixbench.workers.settings import set_up
 
 set_up()
 from distributed import protocol  # noqa: E402, Dask is held to plain data before
@@ -29,11 +29,11 @@ from distributed.comm.core import CommClosedError  # noqa: E402
 from distributed.protocol import serialize as _  # noqa: E402, F401
 from distributed.protocol.pickle import loads as dasks_loads  # noqa: E402
 
-from sixbench.cells.address import Address  # noqa: E402
-from sixbench.cells.client import DaskCells  # noqa: E402
-from sixbench.cells.key import security_of  # noqa: E402
-from sixbench.cells.messages import Job  # noqa: E402
-from sixbench.cells.scheduler import run_scheduler  # noqa: E402
+from sixbench.workers.address import Address  # noqa: E402
+from sixbench.workers.dask_client import DaskCells  # noqa: E402
+from sixbench.workers.key import security_of  # noqa: E402
+from sixbench.workers.messages import Job  # noqa: E402
+from sixbench.workers.scheduler import run_scheduler  # noqa: E402
 
 pytestmark = pytest.mark.computes
 

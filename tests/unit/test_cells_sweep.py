@@ -12,7 +12,14 @@ from typing import Any
 import pytest
 import synthetic
 
-from sixbench.cells.messages import (
+from sixbench.model.errors import Bug, CapabilityError, Interrupted, SixbenchError, StoreError
+from sixbench.model.experiment import Blocks, PlannedTrial
+from sixbench.model.observer import Observer
+from sixbench.model.reason import Reason, ReasonKind
+from sixbench.model.repeats import attempts
+from sixbench.plan.schedule import all_trials, block_order, numbered
+from sixbench.store import Cell, Manifest, Run, create_run, open_run, read_run, trial_files, verify_run
+from sixbench.workers.messages import (
     Broken,
     Job,
     Measured,
@@ -23,14 +30,7 @@ from sixbench.cells.messages import (
     reply_from_wire,
     reply_to_wire,
 )
-from sixbench.cells.sweep import MOST_ATTEMPTS, Came, horizon, sweep
-from sixbench.model.errors import Bug, CapabilityError, Interrupted, SixbenchError, StoreError
-from sixbench.model.experiment import Blocks, PlannedTrial
-from sixbench.model.observer import Observer
-from sixbench.model.reason import Reason, ReasonKind
-from sixbench.model.repeats import attempts
-from sixbench.plan.schedule import all_trials, block_order, numbered
-from sixbench.store import Cell, Manifest, Run, create_run, open_run, read_run, trial_files, verify_run
+from sixbench.workers.sweep import MOST_ATTEMPTS, Came, horizon, sweep
 
 pytestmark = pytest.mark.computes
 

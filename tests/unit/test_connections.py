@@ -9,6 +9,7 @@ import pytest
 from observed import answers
 from reasons import kinds
 
+from sixbench.bench.proof.sessions import judge_sessions, session_evidence, session_memory_bytes
 from sixbench.mechanisms import install
 from sixbench.model.evidence.sessions import TrackedSessions
 from sixbench.model.experiment import Experiment
@@ -16,7 +17,6 @@ from sixbench.model.observation import TrackingAnswer
 from sixbench.model.reason import ReasonKind
 from sixbench.model.workload import Measured, Traffic
 from sixbench.model.workloads.connections import KIND
-from sixbench.run.proof.sessions import judge_sessions, session_evidence, session_memory_bytes
 
 pytestmark = pytest.mark.computes
 

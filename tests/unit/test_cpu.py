@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sixbench.run.cpu import (
+from sixbench.bench.cpu import (
     Sample,
     Span,
     agent_cores,
@@ -19,7 +19,7 @@ from sixbench.run.cpu import (
     spun_ns,
     throttled,
 )
-from sixbench.run.witnesses.machine import machine_changes
+from sixbench.bench.witnesses.machine import machine_changes
 
 pytestmark = pytest.mark.computes
 

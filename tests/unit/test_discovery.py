@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from sixbench.agent.requests import REQUESTS
+from sixbench.bench.proof.discovered import dhcp_evidence, without_questions
+from sixbench.bench.proof.packets import viewpoints
+from sixbench.bench.proof.translators import translator_evidence
 from sixbench.engines import EBPF
 from sixbench.lab.build import _filled
 from sixbench.lab.render import device_lines_of, render_path
@@ -19,9 +22,6 @@ from sixbench.model.observation import CaptureAnswer, TranslatorState
 from sixbench.model.reason import ReasonKind
 from sixbench.model.stage import Request
 from sixbench.model.workloads import WORKLOADS
-from sixbench.run.proof.discovered import dhcp_evidence, without_questions
-from sixbench.run.proof.packets import viewpoints
-from sixbench.run.proof.translators import translator_evidence
 
 pytestmark = pytest.mark.computes
 

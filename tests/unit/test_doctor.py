@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from sixbench.bench.mechanism_doctor import EngineAnswer, unknown_mechanisms
 from sixbench.cli.doctor_command import matrix, reasons
 from sixbench.engines.kernel import refusal
 from sixbench.lab.doctor import Answer, examine
 from sixbench.mechanisms import MECHANISMS
-from sixbench.run.mechanism_doctor import EngineAnswer, unknown_mechanisms
 
 pytestmark = pytest.mark.computes
 

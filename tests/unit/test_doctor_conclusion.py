@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from sixbench.bench.doctor_conclusion import conclude
+from sixbench.bench.mechanism_doctor import EngineAnswer
 from sixbench.cli.doctor_command import conclusion_lines, counters_capability
 from sixbench.lab.doctor import Answer, Capability
 from sixbench.lab.mending import OTHER_KERNEL, MachineState, mend_capability, mend_engine
-from sixbench.run.doctor_conclusion import conclude
-from sixbench.run.mechanism_doctor import EngineAnswer
 
 ROOT = MachineState(is_root=True)
 USER = MachineState(is_root=False)

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from json_schema import complaints
 
+from sixbench.bench import carriers
+from sixbench.bench.proof.packets import viewpoints
 from sixbench.lab.build import Completed
 from sixbench.lab.ports import wanted_addresses
 from sixbench.lab.render import render, script_text
@@ -21,8 +23,6 @@ from sixbench.plan.experiment_file import read_experiment, read_topology_only
 from sixbench.plan.schema import experiment_schema
 from sixbench.plan.yaml_source import parse_yaml
 from sixbench.rfc.state import keeps_state
-from sixbench.run import carriers
-from sixbench.run.proof.packets import viewpoints
 
 SCHEMA = experiment_schema(MECHANISMS)
 

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from reasons import texts
 
+from sixbench.bench.emulation import seeds_of
+from sixbench.bench.proof.emulation import assess
 from sixbench.lab.emulation import change, held_bytes
 from sixbench.lab.netem import REACH, TABLES, table, unfit
 from sixbench.lab.render import render
@@ -22,8 +24,6 @@ from sixbench.model.observation import EmulateAnswer
 from sixbench.model.topology import Link, Topology
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.run.emulation import seeds_of
-from sixbench.run.proof.emulation import assess
 
 pytestmark = pytest.mark.computes
 

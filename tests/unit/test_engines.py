@@ -19,6 +19,7 @@ import pytest
 from sixbench.agent.requests import REQUESTS
 from sixbench.agent.requests.request import Answered
 from sixbench.agent.requests.request import Request as AgentRequest
+from sixbench.bench.engines import choose_engines
 from sixbench.engines import ENGINES
 from sixbench.mechanisms import MECHANISMS, install
 from sixbench.model.device import Tunnel
@@ -27,7 +28,6 @@ from sixbench.model.experiment import Experiment
 from sixbench.model.parameter import Scalar
 from sixbench.model.path import Path
 from sixbench.model.stage import Request, Stage
-from sixbench.run.engines import choose_engines
 
 Read = Callable[[str], Experiment]
 

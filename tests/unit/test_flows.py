@@ -14,13 +14,13 @@ from reasons import texts
 
 from sixbench.agent import Agent
 from sixbench.agent.answers import ServeAnswer
+from sixbench.bench.parts import ALONE, Hosts, parts_of, run_parts, trial_expected_ns
 from sixbench.model.errors import AgentError
 from sixbench.model.leg import Leg, Legs
 from sixbench.model.reason import Reason, ReasonKind
 from sixbench.model.topology import Family
 from sixbench.model.workload import Result
 from sixbench.model.workloads import WORKLOADS, compete, latency_under_load
-from sixbench.run.parts import ALONE, Hosts, parts_of, run_parts, trial_expected_ns
 
 SECOND_NS = 10**9
 TIMES = {"duration_ns": SECOND_NS, "warmup_ns": SECOND_NS // 2}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from sixbench.bench.workloads import performer_of
 from sixbench.model.errors import ExperimentError
 from sixbench.model.experiment import Experiment
 from sixbench.model.leg import Legs
@@ -19,7 +20,6 @@ from sixbench.model.workload import Result
 from sixbench.model.workloads import WORKLOADS
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.run.workloads import performer_of
 
 from sixbench.mechanisms import MECHANISMS, install  # isort: skip
 

@@ -9,15 +9,15 @@ import pytest
 from pydantic import ValidationError
 from stored import bare_record
 
+from sixbench.bench.workloads import performer_of
 from sixbench.model.trial import TrialRecord
 from sixbench.model.workload import Result
 from sixbench.model.workloads import WORKLOADS
 from sixbench.model.workloads.frames_results import HardwareStamps
 from sixbench.model.workloads.frames_stamps import Stamped, stamps_of
 from sixbench.rfc.lengths import FULL
-from sixbench.rfc.test import Place, Value
-from sixbench.rfc.tests import TESTS
-from sixbench.run.workloads import performer_of
+from sixbench.rfc.procedures import TESTS
+from sixbench.rfc.rfc_test import Place, Value
 
 from sixbench.mechanisms import MECHANISMS, install  # isort: skip
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from json_schema import complaints
 
-from sixbench.cells.refusals import refuse_foreign
+from sixbench.bench import emulated
+from sixbench.bench.proof.packets import viewpoints
 from sixbench.cli.consent import refuse_programs_in_guests
 from sixbench.guest import DeviceGuest, Kernel, device, device_fields, start_opened
 from sixbench.guest.confinement import SANDBOX
@@ -26,8 +27,7 @@ from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.schema import experiment_schema
 from sixbench.plan.yaml_source import parse_yaml
 from sixbench.rfc.state import has_own_table
-from sixbench.run import emulated
-from sixbench.run.proof.packets import viewpoints
+from sixbench.workers.refusals import refuse_foreign
 
 
 @pytest.fixture(autouse=True)

@@ -11,12 +11,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from sixbench.bench import emulated
 from sixbench.guest import add_kernel, find_kernel, kept_kernels, remove_kernel
 from sixbench.guest.cache import cache_directory, make_whole, unwritable
 from sixbench.guest.debian import _own_apt
 from sixbench.guest.kernels import BOOT_MODULES, FETCHING_BYTES
 from sixbench.model.errors import CapabilityError, UsageError
-from sixbench.run import emulated
 
 pytestmark = pytest.mark.computes
 

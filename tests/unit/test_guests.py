@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import synthetic
 
+from sixbench.bench import guests
 from sixbench.cli.guest_runs import check_clock, chosen_kernels, run_in_guests
 from sixbench.cli.run_requests import RunOutput, RunRequest
 from sixbench.guest import GuestCommand, GuestResult, Kernel
@@ -20,7 +21,6 @@ from sixbench.model.experiment import Experiment
 from sixbench.model.trial import TrialRecord
 from sixbench.plan.setting_problems import problems_of_settings
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.run import guests
 from sixbench.store import Manifest, RunWriter, create_run, open_run, read_run
 
 pytestmark = pytest.mark.computes

@@ -14,13 +14,13 @@ from reasons import texts
 
 from sixbench.agent import Agent
 from sixbench.agent.answers import ServeAnswer
+from sixbench.bench.parts import Hosts, parts_of, run_parts
+from sixbench.bench.workloads import performer_of
 from sixbench.model.leg import Leg, Legs
 from sixbench.model.parameter import Scalar
 from sixbench.model.path import Path
 from sixbench.model.topology import Family
 from sixbench.model.workloads.happy_eyeballs import KIND
-from sixbench.run.parts import Hosts, parts_of, run_parts
-from sixbench.run.workloads import performer_of
 
 MS = 10**6
 

@@ -11,12 +11,12 @@ from synthetic_analysis import plain_analysis
 
 from sixbench.agent import Agent
 from sixbench.agent.requests.request import Answered, Request
+from sixbench.bench.hardware_counters import Counted, HardwareCounters, ask, hardware_metrics, hardware_notes
 from sixbench.cli.doctor_command import counters_capability
 from sixbench.model.errors import AgentError
 from sixbench.model.observation import PerfAnswer
 from sixbench.report import FORMATS, html
 from sixbench.report.terminal import render as render_terminal
-from sixbench.run.hardware_counters import Counted, HardwareCounters, ask, hardware_metrics, hardware_notes
 
 COUNTS = {"cycles": 9_000, "instructions": 4_500, "cpus": 2, "enabled_ns": 2_000, "running_ns": 2_000}
 REFUSED = AgentError("system", "h1: counting cycles and instructions on CPU 0: perf_event_open failed")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sixbench.bench.mechanism_doctor import BETWEEN, _line
 from sixbench.guest import jool as building
 from sixbench.mechanisms import MECHANISMS, MechanismError, install, tayga
 from sixbench.mechanisms.jool import HOPS, make, unfit
@@ -15,7 +16,6 @@ from sixbench.model.errors import CapabilityError
 from sixbench.model.network import Network
 from sixbench.model.parameter import Scalar
 from sixbench.model.path import Path as NetworkPath
-from sixbench.run.mechanism_doctor import BETWEEN, _line
 
 pytestmark = pytest.mark.computes
 

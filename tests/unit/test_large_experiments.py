@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from synthetic import small
 
+from sixbench.bench.estimate import estimate
+from sixbench.bench.remaining import Remaining
 from sixbench.cli.plan_summary import summary_of
 from sixbench.mechanisms import MECHANISMS
 from sixbench.model.errors import ExperimentError
@@ -20,8 +22,6 @@ from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.overrides import apply_quick
 from sixbench.plan.schedule import all_trials
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.run.estimate import estimate
-from sixbench.run.remaining import Remaining
 
 pytestmark = pytest.mark.computes
 

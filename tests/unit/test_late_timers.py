@@ -6,10 +6,10 @@ import pytest
 from observed import timers
 from synthetic import link
 
+from sixbench.bench.proof.timers import Bucket, buckets, judge_timers, timer_evidence
 from sixbench.lab.queues import MIN_BURST_FRAMES
 from sixbench.model.evidence.timers import LateTimers
 from sixbench.model.reason import ReasonKind
-from sixbench.run.proof.timers import Bucket, buckets, judge_timers, timer_evidence
 
 pytestmark = pytest.mark.computes
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from sixbench.agent import Lendable, lendable_here, read_lendable
+from sixbench.bench.host_doctor import interface_capability
+from sixbench.bench.ports import why_not_lent
 from sixbench.model.errors import AgentError, CapabilityError
 from sixbench.report.hosts import host_properties
-from sixbench.run.host_doctor import interface_capability
-from sixbench.run.ports import why_not_lent
 from sixbench.store import ClockReading, HostFacts, Manifest, Run
 
 FREE: dict[str, Any] = {

@@ -16,6 +16,8 @@ from reasons import kinds, of_agents, texts
 
 from sixbench.agent import AgentHub
 from sixbench.analysis import analyse
+from sixbench.bench.machines import Addresses, Machines, Target, find_addresses
+from sixbench.bench.measure_trials import assess
 from sixbench.model.errors import CapabilityError, SixbenchError, UsageError
 from sixbench.model.evidence import Evidence
 from sixbench.model.experiment import Experiment
@@ -27,8 +29,6 @@ from sixbench.plan.measure_experiment import as_experiment
 from sixbench.plan.measure_options import MeasureOptions, workload_of_options
 from sixbench.plan.schedule import all_trials
 from sixbench.report import measure_json, measure_text
-from sixbench.run.machines import Addresses, Machines, Target, find_addresses
-from sixbench.run.measure_trials import assess
 from sixbench.store import Environment, Manifest, Run
 
 ADDRESSES = {"ipv4": ("192.0.2.1", "192.0.2.2"), "ipv6": ("2001:db8::1", "2001:db8::2")}

@@ -148,7 +148,7 @@ def test_importing_the_package_imports_nothing_slow() -> None:
 
 
 def test_run_is_the_function_whatever_was_imported_before() -> None:
-    import sixbench.run.scheduler
+    import sixbench.bench.scheduler
 
     assert callable(sixbench.run)
     with pytest.raises(ExperimentError):

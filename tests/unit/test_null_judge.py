@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sixbench.bench.record import Trial, blank_record
 from sixbench.calibration.null import document, figure, page, table
 from sixbench.calibration.null.design import CHANGED_KINDS, KINDS, PlannedComparison, plan_comparisons
 from sixbench.calibration.null.judge import NullResult, Share, judge
@@ -17,7 +18,6 @@ from sixbench.model.metric import METRICS
 from sixbench.model.trial import TrialRecord
 from sixbench.plan.schedule import all_trials
 from sixbench.report.figures import svg
-from sixbench.run.record import Trial, blank_record
 from sixbench.store import Environment, Manifest, Run
 
 pytestmark = pytest.mark.computes

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sixbench.bench.clock_sources.link import flow_of
+from sixbench.bench.one_way import corrected, leave_out_what_is_too_short, summarise_with
 from sixbench.model.errors import CapabilityError
 from sixbench.model.evidence import Evidence, evidence_from_json, evidence_to_json
 from sixbench.model.evidence.clocks import ClockLook, TwoClocks
 from sixbench.model.workload import Measured
 from sixbench.model.workloads import WORKLOADS
 from sixbench.report.host_clocks import by_exchange
-from sixbench.run.clock_sources.link import flow_of
-from sixbench.run.one_way import corrected, leave_out_what_is_too_short, summarise_with
 from sixbench.stats.two_clocks import Line, Offset
 
 pytestmark = pytest.mark.computes

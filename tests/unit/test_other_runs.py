@@ -19,12 +19,12 @@ import pytest
 from synthetic import small
 
 from sixbench.analysis import analyse
+from sixbench.bench import announcements, other_runs
+from sixbench.bench.other_runs import OtherRun, Page, Presence, announced_page, measuring, running
 from sixbench.cli.running import begin_run
 from sixbench.lab import registry
 from sixbench.model.errors import UsageError, WriteError
 from sixbench.model.trial import TrialRecord
-from sixbench.run import announcements, other_runs
-from sixbench.run.other_runs import OtherRun, Page, Presence, announced_page, measuring, running
 from sixbench.store import Folder, create_new_run, create_run, new_directory, open_run, read_run
 from sixbench.ui.look import Look
 
@@ -55,7 +55,7 @@ def begun_elsewhere(*words: str) -> subprocess.Popen[str]:
     """Another process that measures, until its input ends; `words` begin its command."""
     script = (
         "import sys\n"
-        "from sixbench.run.other_runs import measuring\n"
+        "from sixbench.bench.other_runs import measuring\n"
         f"with measuring({NAME + '-elsewhere'!r}, wait=False, told=lambda words: None):\n"
         "    print('begun', flush=True)\n"
         "    sys.stdin.read()\n"

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from sixbench.bench.cpu import Sample, Span, busy_ns, watched_ns
+from sixbench.bench.environment import GUEST
+from sixbench.bench.kernels import is_virtual
 from sixbench.lab.placement import pin, processors_of
 from sixbench.model.observation import AwakeAnswer
 from sixbench.model.workloads import WORKLOADS
-from sixbench.run.cpu import Sample, Span, busy_ns, watched_ns
-from sixbench.run.environment import GUEST
-from sixbench.run.kernels import is_virtual
 
 NODES = ["client", "router", "server"]
 

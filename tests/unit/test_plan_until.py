@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from sixbench.bench.estimate import estimate
 from sixbench.cli.plan_summary import time_reason
 from sixbench.cli.plan_text import blocks_words, time_words, trials_words
 from sixbench.model.experiment import Experiment
-from sixbench.run.estimate import estimate
 
 pytestmark = pytest.mark.computes
 

@@ -10,11 +10,11 @@ from dataclasses import replace
 
 import pytest
 
+from sixbench.bench.record import Trial, blank_record
 from sixbench.cli.progress import Progress
 from sixbench.model.experiment import Experiment, PlannedTrial
 from sixbench.model.reason import Reason, ReasonKind
 from sixbench.model.trial import TrialRecord
-from sixbench.run.record import Trial, blank_record
 
 pytestmark = pytest.mark.computes
 

@@ -8,9 +8,9 @@ import pytest
 from fragments_lab import Profile
 from observed import by_node
 
+from sixbench.bench.proof.fragments import FragmentEvidence, fragment_evidence
 from sixbench.model.evidence.fragments import FragmentLink, Fragments
 from sixbench.model.path import Path
-from sixbench.run.proof.fragments import FragmentEvidence, fragment_evidence
 
 pytestmark = pytest.mark.computes
 

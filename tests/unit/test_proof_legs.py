@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from sixbench.bench.proof.legs import LegMatch
 from sixbench.mechanisms import install
 from sixbench.model.captured import IpHeader
 from sixbench.model.experiment import Experiment
 from sixbench.model.headers import stack_name
 from sixbench.model.leg import Crossing
-from sixbench.run.proof.legs import LegMatch
 
 pytestmark = pytest.mark.computes
 

@@ -8,11 +8,11 @@ import pytest
 from observed import by_node
 from reasons import texts
 
+from sixbench.bench.proof.link_state import link_failures
+from sixbench.bench.proof.packets import viewpoints
 from sixbench.mechanisms import MECHANISMS, install
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.run.proof.link_state import link_failures
-from sixbench.run.proof.packets import viewpoints
 
 pytestmark = pytest.mark.computes
 

@@ -13,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from observed import by_node
 
+from sixbench.bench.proof.drops import Drops, read_counters
+from sixbench.bench.proof.losses import LossEvidence, joined, loss_evidence, without
 from sixbench.model.evidence import Evidence
 from sixbench.model.evidence.losses import Losses, LostPlace
 from sixbench.model.topology import Topology
@@ -20,8 +22,6 @@ from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.workloads.frames import with_networks
 from sixbench.plan.yaml_source import parse_yaml
 from sixbench.report.evidence.losses import LossSum, LostAt
-from sixbench.run.proof.drops import Drops, read_counters
-from sixbench.run.proof.losses import LossEvidence, joined, loss_evidence, without
 
 NETNS = {1: "h1", 2: "r1", 3: "h2"}
 SERVER = {"unique": 90, "sequences": {"lost": {"ranges": [[3, 7], [95, 99]], "omitted": 0}}}

@@ -11,8 +11,8 @@ from typing import Any
 import observed
 import pytest
 
+from sixbench.bench.proof.pcapng import to_pcapng
 from sixbench.model.observation import Packet
-from sixbench.run.proof.pcapng import to_pcapng
 
 SIX_IN_FOUR = (
     "020000000002020000000001" + "0800"

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from reasons import kinds, texts
 
+from sixbench.bench.measure_trials import assess
+from sixbench.bench.proof.segments import segment_evidence
+from sixbench.bench.proof.strays import FEW_STRAYS, MAX_STRAY_SHARE, judge_strays, stray_counts, stray_reason
 from sixbench.model.evidence.arrivals import ArrivedSegments
 from sixbench.model.observation import CountersAnswer, Drop
 from sixbench.model.reason import ReasonKind
 from sixbench.model.workload import Traffic
 from sixbench.model.workloads import WORKLOADS
-from sixbench.run.measure_trials import assess
-from sixbench.run.proof.segments import segment_evidence
-from sixbench.run.proof.strays import FEW_STRAYS, MAX_STRAY_SHARE, judge_strays, stray_counts, stray_reason
 
 pytestmark = pytest.mark.computes
 

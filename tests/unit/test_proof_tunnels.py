@@ -9,6 +9,7 @@ import pytest
 from observed import tunnels
 from reasons import texts
 
+from sixbench.bench.proof.tunnels import check_tunnels, drop_notes, program_times, tunnel_evidence
 from sixbench.mechanisms import MECHANISMS, install
 from sixbench.model.evidence import evidence_from_json
 from sixbench.model.evidence.counts import Count
@@ -17,7 +18,6 @@ from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network
 from sixbench.model.path import Path
 from sixbench.model.workload import Traffic
-from sixbench.run.proof.tunnels import check_tunnels, drop_notes, program_times, tunnel_evidence
 
 pytestmark = pytest.mark.computes
 

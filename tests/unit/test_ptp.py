@@ -11,13 +11,13 @@ import pytest
 
 from sixbench.agent import read_hardware_clock
 from sixbench.agent.answers import ExecAnswer
+from sixbench.bench import host_clocks
+from sixbench.bench.clock_sources import read_clocks
+from sixbench.bench.clock_sources.ptp import bounds_ns, compare, parse_pmc, read_ptp, system_ahead_ns
+from sixbench.bench.host_clocks import EVERY_NS, ClockWatch
+from sixbench.bench.host_doctor import ptp_capability
 from sixbench.model.errors import AgentError, CapabilityError
 from sixbench.report.host_clocks import agree, clock_properties, last_differences
-from sixbench.run import host_clocks
-from sixbench.run.clock_sources import read_clocks
-from sixbench.run.clock_sources.ptp import bounds_ns, compare, parse_pmc, read_ptp, system_ahead_ns
-from sixbench.run.host_clocks import EVERY_NS, ClockWatch
-from sixbench.run.host_doctor import ptp_capability
 from sixbench.store import ClockReading, HostFacts, nowhere
 
 MASTER, SLAVE = "4a74fc.fffe.700c23", "32848e.fffe.79c5c5"

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from sixbench.bench import refused_settings
+from sixbench.bench.refused_settings import check_setting_names
 from sixbench.model.errors import ExperimentError
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.overrides import apply_set
 from sixbench.plan.setting_problems import problems_of_settings
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.run import refused_settings
-from sixbench.run.refused_settings import check_setting_names
 
 pytestmark = pytest.mark.computes
 

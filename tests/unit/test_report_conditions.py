@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import synthetic
 
+from sixbench.bench.node_settings import merged
 from sixbench.report.conditions import node_properties, socket_properties
 from sixbench.report.run_description import environment_properties
-from sixbench.run.node_settings import merged
 from sixbench.store import Run
 
 pytestmark = pytest.mark.computes

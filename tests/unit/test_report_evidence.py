@@ -21,8 +21,8 @@ from sixbench.report.evidence.packets import PacketSum
 from sixbench.report.evidence.tunnels import TunnelEnd, TunnelSum, tunnels_table
 from sixbench.report.path_descriptions import path_descriptions
 from sixbench.report.path_tables import paths_table
+from sixbench.report.routes import way_of
 from sixbench.report.validity import trials as count_trials
-from sixbench.report.ways import way_of
 from sixbench.store import Run
 
 pytestmark = pytest.mark.computes

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from sixbench.bench.engines import _check_programs
 from sixbench.engines import EBPF
 from sixbench.lab.render import render_path, script_text
 from sixbench.mechanisms import MECHANISMS, install
@@ -13,7 +14,6 @@ from sixbench.mechanisms.resolvers import RESOLVERS
 from sixbench.model.errors import CapabilityError
 from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network
-from sixbench.run.engines import _check_programs
 
 pytestmark = pytest.mark.computes
 

@@ -13,8 +13,8 @@ from sixbench.model.reason import Reason, ReasonKind
 from sixbench.model.trial import TrialRecord
 from sixbench.rfc.goal import Bounds
 from sixbench.rfc.lengths import FULL, QUICK, Lengths
-from sixbench.rfc.test import Place, RfcTest, SelfTest, Value, percentile
-from sixbench.rfc.tests import TESTS, with_needed
+from sixbench.rfc.procedures import TESTS, with_needed
+from sixbench.rfc.rfc_test import Place, RfcTest, SelfTest, Value, percentile
 from sixbench.rfc.throughput import Throughput, load_trial
 
 pytestmark = pytest.mark.computes

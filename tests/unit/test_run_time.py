@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pretended_trials import TEXT, TRIAL_NS, Machine, run_on
 
+from sixbench.bench.remaining import rest_of_run
 from sixbench.model.experiment import Blocks, Experiment
 from sixbench.model.trial import TrialRecord
-from sixbench.run.remaining import rest_of_run
 
 pytestmark = pytest.mark.computes
 

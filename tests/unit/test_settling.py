@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import pytest
 from observed import counted
 
-from sixbench.model.observation import CountersAnswer
-from sixbench.run.settling import (
+from sixbench.bench.settling import (
     FIRST_REPORTS_NS,
     MARGIN_NS,
     STILL_NS,
@@ -18,6 +17,7 @@ from sixbench.run.settling import (
     left_by_building,
     settle,
 )
+from sixbench.model.observation import CountersAnswer
 
 pytestmark = pytest.mark.computes
 

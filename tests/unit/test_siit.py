@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from reasons import texts
 
+from sixbench.bench.proof.translators import check_translators, translation_notes, translator_evidence
 from sixbench.mechanisms import install
 from sixbench.model.device import Translator
 from sixbench.model.experiment import Experiment
@@ -16,7 +17,6 @@ from sixbench.model.observation import TranslatorState
 from sixbench.model.routing import all_routes
 from sixbench.model.workload import Traffic
 from sixbench.report.evidence.translators import TranslatorTotal
-from sixbench.run.proof.translators import check_translators, translation_notes, translator_evidence
 from sixbench.theory.expected import expected, path_mtu
 from sixbench.theory.fragmentation import predict
 

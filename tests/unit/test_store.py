@@ -14,8 +14,8 @@ import synthetic
 from reasons import of_agents
 from stored import EXPERIMENT, record
 
+from sixbench.bench.environment import GUEST, guest_from
 from sixbench.model.errors import UsageError, WriteError
-from sixbench.run.environment import GUEST, guest_from
 from sixbench.store import Guest, Manifest, RunWriter, create_run, open_run, read_run
 from sixbench.store.atomic import write_file
 from sixbench.store.folder import Folder

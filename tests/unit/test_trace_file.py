@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sixbench.bench.proof.pcapng import to_pcapng
 from sixbench.model.capture_file import CaptureError
 from sixbench.model.observation import Packet
 from sixbench.model.trace import MAX_PACKETS
 from sixbench.plan.trace_file import read_trace
-from sixbench.run.proof.pcapng import to_pcapng
 
 pytestmark = pytest.mark.computes
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from sixbench.agent.requests import REQUESTS
+from sixbench.bench.proof.relays import relay_evidence
 from sixbench.engines import EBPF, USER
 from sixbench.lab.render import render_path
 from sixbench.mechanisms import MECHANISMS, install
@@ -18,7 +19,6 @@ from sixbench.model.observation import RelayAnswer
 from sixbench.model.reason import ReasonKind
 from sixbench.model.workload import Traffic
 from sixbench.model.workloads import WORKLOADS
-from sixbench.run.proof.relays import relay_evidence
 from sixbench.theory import NotPredicted, expected, path_mtu, predict
 
 pytestmark = pytest.mark.computes

@@ -28,9 +28,9 @@ from served import served
 from starlette.testclient import TestClient
 
 from sixbench.agent import find_agent
+from sixbench.bench.proof.pcapng import to_pcapng
 from sixbench.model.evidence import Evidence
 from sixbench.model.evidence.packets import Segment
-from sixbench.run.proof.pcapng import to_pcapng
 from sixbench.store import Run, create_run, read_run
 from sixbench.ui import runs, trial
 

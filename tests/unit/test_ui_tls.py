@@ -16,11 +16,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from served import BEARER, stranger_to
 
-from sixbench.cells.certificate import self_signed
 from sixbench.model.errors import CapabilityError, UsageError
 from sixbench.ui.listening import identity_for, listen
 from sixbench.ui.site import Site
 from sixbench.ui.tls import Identity
+from sixbench.workers.certificate import self_signed
 
 Given = Callable[..., tuple[Path, Path]]
 

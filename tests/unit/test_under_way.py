@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from sixbench.bench.under_way import BUSY_NS, MAX_RESIDUAL_NS, first_silence_ns, residual_ns
 from sixbench.mechanisms import install
 from sixbench.model.path import Path
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.run.under_way import BUSY_NS, MAX_RESIDUAL_NS, first_silence_ns, residual_ns
 
 pytestmark = pytest.mark.computes
 

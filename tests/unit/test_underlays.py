@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sixbench.bench import underlays
 from sixbench.lab.render import render
 from sixbench.mechanisms import MECHANISMS
 from sixbench.model.errors import AgentError, CapabilityError, ExperimentError
@@ -15,7 +16,6 @@ from sixbench.model.topology import Link
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.yaml_source import parse_yaml
 from sixbench.report.hosts import host_properties
-from sixbench.run import underlays
 from sixbench.store import Environment, Manifest, Run, Underlay, UnderlayReading, UnderlayWay
 from sixbench.theory import expected
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sixbench.agent import Seat
+from sixbench.bench.watchers import WATCHER, Watchers
 from sixbench.model.errors import AgentError
-from sixbench.run.watchers import WATCHER, Watchers
 
 
 @dataclass(eq=False)

@@ -7,20 +7,20 @@ from typing import Any, cast
 
 import pytest
 
+from sixbench.bench.proof import case as proof
+from sixbench.bench.proof.case import Case, Observations
+from sixbench.bench.setting import Setting
+from sixbench.bench.witnesses import WITNESSES, Witnesses
+from sixbench.bench.witnesses.clocks import ClockWitness
+from sixbench.bench.witnesses.counters import CounterWitness
+from sixbench.bench.witnesses.processors import ProcessorWitness
+from sixbench.bench.witnesses.slowness import SlownessWitness
+from sixbench.bench.witnesses.witness import Waiting, Witness
 from sixbench.model.errors import AgentError
 from sixbench.model.evidence import Evidence, joined
 from sixbench.model.evidence.sessions import TrackedSessions
 from sixbench.model.workload import Traffic
 from sixbench.model.workloads import WORKLOADS
-from sixbench.run.proof import case as proof
-from sixbench.run.proof.case import Case, Observations
-from sixbench.run.setting import Setting
-from sixbench.run.witnesses import WITNESSES, Witnesses
-from sixbench.run.witnesses.clocks import ClockWitness
-from sixbench.run.witnesses.counters import CounterWitness
-from sixbench.run.witnesses.processors import ProcessorWitness
-from sixbench.run.witnesses.slowness import SlownessWitness
-from sixbench.run.witnesses.witness import Waiting, Witness
 
 pytestmark = pytest.mark.computes
 

@@ -42,7 +42,6 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
         run: as `store.read_run` gives it; it may be unfinished.
         paper: the paper that the experiment reproduces, whose claims are judged and whose numbers are set beside ours.
     """
-    from .cell_effects import cell_effects, cell_remarks
     from .clock import beside_paper, clock_of, shown_estimates, shown_findings
     from .estimates import estimates
     from .findings import findings
@@ -61,6 +60,7 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
         tester_remarks,
         watch_remarks,
     )
+    from .worker_effects import cell_effects, cell_remarks
 
     clock = clock_of(run)
     is_planned = run.manifest.procedure is None  # the trials of a search are not repetitions

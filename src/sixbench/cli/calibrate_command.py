@@ -23,7 +23,7 @@ from .running import agent_hub, begin_run, first_manifest, tell
 
 if TYPE_CHECKING:
     from ..agent import AgentHub
-    from ..run.open_run import OpenRun
+    from ..bench.open_run import OpenRun
     from ..store import EventLog
 
 SEED = 1
@@ -116,12 +116,12 @@ class CalibrationRequest:
 
 def _calibrate(request: CalibrationRequest) -> int:
     """Begins a calibration or finishes it, and presents it."""
+    from ..bench.open_run import OpenRun
+    from ..bench.other_runs import measuring
+    from ..bench.probing import probe_machine
     from ..calibration.design import NAME, design
     from ..calibration.metrics import chosen
     from ..lab.privileges import enter_namespace_if_needed
-    from ..run.open_run import OpenRun
-    from ..run.other_runs import measuring
-    from ..run.probing import probe_machine
     from ..store import holds_run
     from ..theory import expected_amid_changes
 
@@ -147,11 +147,11 @@ def _calibrate(request: CalibrationRequest) -> int:
 
 def _go_on(request: CalibrationRequest, directory: Path, hub: AgentHub, log: EventLog | None) -> int:
     """Runs what a calibration that was interrupted lacks, if anything, and presents all of it."""
+    from ..bench.open_run import OpenRun
+    from ..bench.other_runs import measuring
+    from ..bench.probing import probe_machine
     from ..calibration.design import is_calibration
     from ..model.errors import UsageError
-    from ..run.open_run import OpenRun
-    from ..run.other_runs import measuring
-    from ..run.probing import probe_machine
     from ..store import open_run
     from ..theory import expected_amid_changes
 
@@ -178,8 +178,8 @@ def _go_on(request: CalibrationRequest, directory: Path, hub: AgentHub, log: Eve
 
 def _measure(open_run: OpenRun, output: RunOutput, log: EventLog | None) -> int:
     """Runs what is not yet done, then presents the whole calibration."""
+    from ..bench.scheduler import run_experiment
     from ..model.errors import Interrupted
-    from ..run.scheduler import run_experiment
 
     directory = open_run.writer.directory
     again = f"sixbench calibrate --out {directory}"

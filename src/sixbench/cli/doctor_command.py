@@ -17,9 +17,9 @@ from .common import note, print_json, say
 from .options import JSON
 
 if TYPE_CHECKING:
+    from ..bench.doctor_conclusion import Conclusion
+    from ..bench.mechanism_doctor import EngineAnswer
     from ..lab.doctor import Answer, Capability
-    from ..run.doctor_conclusion import Conclusion
-    from ..run.mechanism_doctor import EngineAnswer
 
 EXIT_NOT_READY = 3
 """Something is missing that every run needs. With limits alone the exit code is 0."""
@@ -56,9 +56,9 @@ def doctor(
     """
     from dataclasses import asdict
 
+    from ..bench.doctor_conclusion import conclude
+    from ..bench.environment import GUEST
     from ..lab.mending import machine_state
-    from ..run.doctor_conclusion import conclude
-    from ..run.environment import GUEST
 
     if kernel is not None and host is not None:
         raise UsageError("--kernel and --host examine different machines; give one of them")
@@ -102,7 +102,7 @@ def _tell(capabilities: Sequence[Capability]) -> None:
 def _doctor_of_host(destination: str, sudo: bool, json: bool) -> int:
     from dataclasses import asdict
 
-    from ..run.host_doctor import examine_host, host_from
+    from ..bench.host_doctor import examine_host, host_from
     from .running import agent_hub
 
     host = host_from(destination, sudo=sudo)
@@ -215,13 +215,13 @@ def kvm_capability() -> Capability:
 
 def _examine() -> tuple[list[Capability], list[EngineAnswer]]:
     from ..agent import AgentHub, find_agent
+    from ..bench.hardware_counters import ask
+    from ..bench.laboratory import AgentNode
+    from ..bench.mechanism_doctor import examine_mechanisms, unknown_mechanisms
     from ..lab.build import Completed
     from ..lab.doctor import Capability, examine
     from ..lab.privileges import enter_namespace_if_needed
     from ..model.errors import AgentError, CapabilityError
-    from ..run.hardware_counters import ask
-    from ..run.laboratory import AgentNode
-    from ..run.mechanism_doctor import examine_mechanisms, unknown_mechanisms
 
     needed_for = "everything but reports"
     try:

@@ -61,8 +61,8 @@ def run_in_guests(request: RunRequest, experiment: Experiment, clock: Clock) -> 
     """Runs an experiment on its kernels. Returns the exit code and raises what a run raises. A run directory that has
     no trials then is removed."""
     from ..agent import find_agent
-    from ..run.environment import gather
-    from ..run.other_runs import measuring
+    from ..bench.environment import gather
+    from ..bench.other_runs import measuring
 
     refuse_in_guests(request.output.events)
     refuse_programs_in_guests(experiment.paths)
@@ -77,7 +77,7 @@ def run_in_guests(request: RunRequest, experiment: Experiment, clock: Clock) -> 
 def resume_in_guests(writer: RunWriter, output: RunOutput) -> int:
     """Runs what is left: the kernels that have no trials yet. Returns the exit code; raises as `run_in_guests`."""
     from ..agent import find_agent
-    from ..run.guests import run_on_kernels
+    from ..bench.guests import run_on_kernels
 
     def note_line(kernel: str, line: str) -> None:
         if not output.quiet:
@@ -119,7 +119,7 @@ def _stopped(guests: list[str], directory: Path) -> str:
 def doctor_in_guest(name: str, json: bool) -> int:
     """`sixbench doctor` in a guest with that kernel. Returns its exit code; raises what `boot` raises."""
     from ..agent import find_agent
-    from ..run.guests import examine_kernel
+    from ..bench.guests import examine_kernel
 
     result = examine_kernel(name, find_agent(), json)
     say_lines(result.stdout)

@@ -65,7 +65,7 @@ def up(
         raise UsageError(f'a lab "{lab}" is up already; take it down with: sixbench lab down --lab {lab}')
     enter_namespace_if_needed(sys.argv[1:])
     if foreground:
-        from ..run.hold import hold
+        from ..bench.hold import hold
 
         note(f"building {lab}; Ctrl-C takes it down")
         hold(network, lab, _say_ready, installed, source)

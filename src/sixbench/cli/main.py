@@ -17,7 +17,6 @@ from ..model.exit_codes import Exit, exit_codes_line
 from ..model.program_path import with_usual_places
 from . import (
     calibrate_command,
-    cell_command,
     compare_command,
     doctor_command,
     kernels_command,
@@ -37,6 +36,7 @@ from . import (
     translate_command,
     ui_command,
     verify_command,
+    worker_command,
 )
 from .bugs import tell
 from .command_groups import BY_HAND, EXPERIMENTS, MACHINE, MANY_MACHINES, RESULTS, TWO_MACHINES, GroupedCommands
@@ -99,8 +99,8 @@ _COMMANDS: dict[str, dict[str, Callable[..., object] | typer.Typer]] = {
         "measure": measure_command.measure,
     },
     MANY_MACHINES: {
-        "scheduler": cell_command.scheduler,
-        "cell": cell_command.cell,
+        "scheduler": worker_command.scheduler,
+        "cell": worker_command.cell,
     },
     BY_HAND: {
         "lab": lab_command.lab_app,

@@ -125,10 +125,10 @@ def measure(
 def _measure(request: MeasureRequest) -> int:
     """Measures, and prints each trial and the conclusion."""
     from ..agent import AgentHub, find_agent
+    from ..bench.machines import Machines, Target, find_addresses
+    from ..bench.other_runs import measuring
     from ..plan.measure_experiment import MEASUREMENT, as_experiment
     from ..plan.measure_options import workload_of_options
-    from ..run.machines import Machines, Target, find_addresses
-    from ..run.other_runs import measuring
     from .measuring import Measuring
     from .running import tell
 

@@ -17,7 +17,7 @@ class MeasureRequest:
     """A measurement to another machine.
 
     Attributes:
-        host: the other machine, as `run.machines.Target` has it; and so `port`, `bind` and `key`.
+        host: the other machine, as `bench.machines.Target` has it; and so `port`, `bind` and `key`.
         families: those that are measured; empty: those that reach the host.
         options: the workload, with iperf3's options.
         blocks: trials for each family; None: as many as is usual.

@@ -11,6 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..agent import find_agent
+from ..bench.environment import gather
+from ..bench.machines import Machines
+from ..bench.measure_trials import measure
+from ..bench.other_runs import Presence
+from ..bench.requirements import read_sysctls
+from ..bench.session import expected_ns
+from ..bench.trial import Outcome
 from ..model.errors import Interrupted, SixbenchError
 from ..model.exit_codes import Exit
 from ..model.experiment import Experiment
@@ -20,13 +27,6 @@ from ..model.quoting import printable_json
 from ..model.trial import TrialRecord
 from ..plan.schedule import all_trials
 from ..report import measure_json, measure_text
-from ..run.environment import gather
-from ..run.machines import Machines
-from ..run.measure_trials import measure
-from ..run.other_runs import Presence
-from ..run.requirements import read_sysctls
-from ..run.session import expected_ns
-from ..run.trial import Outcome
 from ..store import Environment, EventLog, Run, RunState, create_run, write_derived
 from .bugs import keeping_trials
 from .colours import has_colour

@@ -49,12 +49,12 @@ class NullCalibrationRequest:
 def calibrate_null(request: NullCalibrationRequest) -> int:
     """Makes the comparisons, judges them, writes and prints the result. The exit code is 1 if there are more false
     differences, or fewer true ones found, than chance explains."""
+    from ..bench.other_runs import measuring
+    from ..bench.probing import probe_machine
     from ..calibration.null.design import COMPARISONS, QUICK_COMPARISONS, plan_comparisons
     from ..calibration.null.measure import measure
     from ..lab.privileges import enter_namespace_if_needed
     from ..model.errors import Interrupted, UsageError
-    from ..run.other_runs import measuring
-    from ..run.probing import probe_machine
     from ..store import holds_run, new_directory
 
     out, output = request.out, request.output

@@ -18,9 +18,9 @@ from .plan_text import time_words, trials_words
 from .tables import print_table
 
 if TYPE_CHECKING:
+    from ..bench.estimate import Estimate
     from ..model.experiment import Experiment
     from ..model.paper import Claim, Paper, PublishedTable
-    from ..run.estimate import Estimate
 
 
 def papers(
@@ -68,7 +68,7 @@ class PaperRun:
 
 def runs_of(name: str) -> list[PaperRun]:
     """The quick run of a paper and the full one."""
-    from ..run.estimate import estimate
+    from ..bench.estimate import estimate
 
     runs = []
     for option, quick in ((" --quick", True), ("", False)):

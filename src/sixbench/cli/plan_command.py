@@ -17,11 +17,11 @@ from .common import print_json, say_document, say_lines
 from .options import HOSTS, SEED, SET
 
 if TYPE_CHECKING:
+    from ..bench.estimate import Estimate
     from ..model.experiment import Experiment
     from ..model.path import Path as ExperimentPath
     from ..model.topology import Link
     from ..plan.yaml_source import Source
-    from ..run.estimate import Estimate
 
 
 def schema() -> None:
@@ -55,7 +55,7 @@ def plan(
     json: bool = typer.Option(False, "--json", help="Print everything as JSON."),
 ) -> None:
     """Show what an experiment would do, and how long it would take."""
-    from ..run.estimate import estimate
+    from ..bench.estimate import estimate
     from .guest_runs import chosen_kernels
     from .plan_script import script_of
     from .plan_summary import summary_of
@@ -83,8 +83,8 @@ def plan(
 def _check_settings(experiment: Experiment, source: Callable[[], Source]) -> None:
     """Raises `ExperimentError` where this machine's kernel refuses a setting of a node: the values too where nodes can
     be made, else only the names. Other kernels are not asked."""
+    from ..bench.refused_settings import check_setting_names, check_settings
     from ..model.errors import AgentError, CapabilityError
-    from ..run.refused_settings import check_setting_names, check_settings
     from .running import agent_hub
 
     if experiment.kernels or not any(
@@ -99,9 +99,9 @@ def _check_settings(experiment: Experiment, source: Callable[[], Source]) -> Non
 
 
 def _as_json(experiment: Experiment, estimated: Estimate) -> dict[str, Any]:
+    from ..bench.processors import placement_of
     from ..lab.render import render, script_text
     from ..plan.schedule import all_trials, trial_counts
-    from ..run.processors import placement_of
 
     least, most = trial_counts(experiment)
     return {

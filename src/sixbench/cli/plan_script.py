@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from .plan_text import blocks_words, ends_words, link_descriptions, path_words, repeats_words, time_words, trials_words
 
 if TYPE_CHECKING:
+    from ..bench.estimate import Estimate
     from ..model.experiment import Experiment
     from ..model.path import Path
     from ..model.topology import Topology
-    from ..run.estimate import Estimate
 
 
 def script_of(experiment: Experiment, estimated: Estimate, list_trials: bool) -> str:

@@ -20,11 +20,11 @@ from .plan_text import (
 )
 
 if TYPE_CHECKING:
+    from ..bench.estimate import Estimate
     from ..model.experiment import Combination, Experiment
     from ..model.network import Network
     from ..model.path import Path
     from ..model.topology import Interface, Topology
-    from ..run.estimate import Estimate
 
 WIDTH = 80
 
@@ -168,7 +168,7 @@ def _indented(text: str) -> list[str]:
 
 def _processor_rows(experiment: Experiment) -> list[tuple[str, str]]:
     """Placement of nodes in the trials of each workload, and whether processors are kept awake."""
-    from ..run.processors import placement_of
+    from ..bench.processors import placement_of
 
     results: dict[str, dict[str, None]] = {}
     for combination in experiment.combinations:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from ..model.units import format_duration
 
 if TYPE_CHECKING:
+    from ..bench.estimate import Estimate
     from ..model.experiment import Experiment
     from ..model.leg import Legs
     from ..model.path import Path
     from ..model.topology import Link
-    from ..run.estimate import Estimate
 
 VIRTUAL_CLOCK = "by the clock of the emulated machines"
 

@@ -29,7 +29,7 @@ PLAIN_EARLY_S = 120.0
 
 PLAIN_LATER_EVERY_S = 60.0
 """Interval of lines after that: a run of hours fills no log. A guest keeps to the shorter time, because the machine
-around it takes a longer silence for a guest that hangs (`run.guests.QUIET_S`)."""
+around it takes a longer silence for a guest that hangs (`bench.guests.QUIET_S`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +83,7 @@ class Progress(Observer):
 
     def progress(self, done: int, expected: int, remaining_ns: int, decided: int | None = None) -> None:
         self._decided = decided
-        from ..run.environment import GUEST
+        from ..bench.environment import GUEST
 
         by_whom = " by its clock" if GUEST in os.environ else ""
         self._done, self._expected, self._left = done, expected, f"{_clock(remaining_ns)} left{by_whom}"
@@ -153,7 +153,7 @@ class Progress(Observer):
 
     def _is_due(self) -> bool:
         """True if it is time for a line of a log."""
-        from ..run.environment import GUEST
+        from ..bench.environment import GUEST
 
         now_s = self._clock_s()
         is_frequent = now_s - self._started_s < PLAIN_EARLY_S or GUEST in os.environ

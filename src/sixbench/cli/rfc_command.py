@@ -127,8 +127,8 @@ def _designed(request: RfcRequest) -> tuple[Experiment, Procedure]:
     from ..model.errors import UsageError
     from ..model.units import parse_size
     from ..rfc.design import design
+    from ..rfc.procedures import TESTS
     from ..rfc.search import require_library
-    from ..rfc.tests import TESTS
     from ..store import check_free
 
     loaded = load_experiment(request.experiment, request.changes)
@@ -153,10 +153,10 @@ def _designed(request: RfcRequest) -> tuple[Experiment, Procedure]:
 
 def _test(request: RfcRequest, designed: Experiment, procedure: Procedure) -> int:
     """Runs the tests, and presents them."""
+    from ..bench.open_run import OpenRun
+    from ..bench.other_runs import measuring
+    from ..bench.probing import probe_machine
     from ..lab.privileges import enter_namespace_if_needed
-    from ..run.open_run import OpenRun
-    from ..run.other_runs import measuring
-    from ..run.probing import probe_machine
     from ..theory import expected_amid_changes
 
     enter_namespace_if_needed(sys.argv[1:])

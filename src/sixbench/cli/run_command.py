@@ -12,8 +12,6 @@ from ..model.exit_codes import Exit
 from ..plan.changes import ExperimentChanges
 from . import completions
 from .bugs import keeping_trials
-from .cell_command import KEY
-from .cell_runs import CELLS, refuse_key_alone, resume_on_cells, run_on_cells
 from .common import note
 from .consent import refuse_programs_in_guests, require_consent, require_consent_to_hosts
 from .event_logs import event_log, observers, refuse_in_guests
@@ -23,10 +21,12 @@ from .presenting import present
 from .progress import Progress
 from .run_requests import CellsRequest, ResumeRequest, RunOutput, RunRequest
 from .running import agent_hub, known_calibration, tell
+from .worker_command import KEY
+from .worker_runs import CELLS, refuse_key_alone, resume_on_cells, run_on_cells
 
 if TYPE_CHECKING:
+    from ..bench.open_run import OpenRun
     from ..model.experiment import Experiment
-    from ..run.open_run import OpenRun
     from ..store import EventLog, Run, RunWriter
 
 
@@ -113,10 +113,10 @@ def run(
 
 def _run_here(request: RunRequest, loaded: Experiment) -> int:
     """Runs an experiment on this machine, and presents it."""
+    from ..bench.open_run import OpenRun
+    from ..bench.other_runs import measuring
+    from ..bench.probing import probe_machine
     from ..lab.privileges import enter_namespace_if_needed
-    from ..run.open_run import OpenRun
-    from ..run.other_runs import measuring
-    from ..run.probing import probe_machine
     from ..theory import expected_amid_changes
 
     enter_namespace_if_needed(sys.argv[1:])
@@ -175,11 +175,11 @@ def resume(
 
 def _go_on(request: ResumeRequest, writer: RunWriter, run_so_far: Run) -> int:
     """Runs what an interrupted run lacks on this machine, and presents all of it."""
+    from ..bench.open_run import OpenRun
+    from ..bench.other_runs import measuring
+    from ..bench.probing import probe_machine
     from ..lab.privileges import enter_namespace_if_needed
     from ..model.errors import UsageError
-    from ..run.open_run import OpenRun
-    from ..run.other_runs import measuring
-    from ..run.probing import probe_machine
     from ..theory import expected_amid_changes
 
     manifest, output = run_so_far.manifest, request.output
@@ -215,9 +215,9 @@ def _go_on(request: ResumeRequest, writer: RunWriter, run_so_far: Run) -> int:
 
 def measure_and_present(open_run: OpenRun, output: RunOutput, log: EventLog | None) -> int:
     """Runs what a run lacks, by its procedure if it has one, and presents all of it."""
+    from ..bench.procedure import run_procedure
+    from ..bench.scheduler import run_experiment
     from ..model.errors import Interrupted
-    from ..run.procedure import run_procedure
-    from ..run.scheduler import run_experiment
 
     writer = open_run.writer
     run_all = run_experiment if writer.manifest.procedure is None else run_procedure

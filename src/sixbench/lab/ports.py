@@ -1,5 +1,5 @@
 """Interfaces of this machine at which equipment stands. Whether nodes may borrow them is asked of the agent
-(`run/ports.py`)."""
+(`bench/ports.py`)."""
 
 from __future__ import annotations
 

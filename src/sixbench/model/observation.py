@@ -1,6 +1,6 @@
 """Observations of agents about a trial, in the forms in which they answer (docs/protocol.md).
 
-`agent` holds answers against these forms when they arrive. `run` keeps them, and `run.proof` judges by them.
+`agent` holds answers against these forms when they arrive. `bench` keeps them, and `bench.proof` judges by them.
 """
 
 from __future__ import annotations

@@ -169,7 +169,7 @@ def apart(_: Params) -> Placement:
 class WorkloadKind:
     """A kind of workload, as far as it needs no agents and no networks.
 
-    Besides, `run.workloads` has how it is performed where that is not by flows between client and server alone, and
+    Besides, `bench.workloads` has how it is performed where that is not by flows between client and server alone, and
     `plan.workloads` its checks of paths.
 
     Attributes:

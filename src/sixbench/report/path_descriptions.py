@@ -10,7 +10,7 @@ from ..model.topology import Topology
 from ..store import Manifest, Run
 from . import evidence
 from .evidence import PathSums
-from .ways import Way, way_of
+from .routes import Way, way_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from ..model.json_object import JsonObject
 from ..rfc.clauses import STATES
 from ..rfc.conformance import Judged, judged
+from ..rfc.procedures import TESTS
 from ..rfc.results import AtSize, Found, results_of, values_of
-from ..rfc.test import Value
-from ..rfc.tests import TESTS
+from ..rfc.rfc_test import Value
 from ..rfc.throughput import Throughput
 from ..rfc.traffic import PLAIN
 from ..store import Run

@@ -13,7 +13,6 @@ from ..model.finding import Analysis
 from ..store import Run
 from . import (
     calibrated,
-    cells,
     kernel_contrasts,
     matrices,
     path_tables,
@@ -23,6 +22,7 @@ from . import (
     tables,
     validity,
     words,
+    worker_tables,
 )
 from .evidence import EVIDENCE_SECTIONS, EvidenceSection
 from .evidence.emulation import emulation_table
@@ -213,7 +213,7 @@ SECTIONS: tuple[Section, ...] = (
     Section(
         name="cells",
         part="validity",
-        tables=lambda data: [cells.effects_table(data.analysis.cells, data.confidence)],
+        tables=lambda data: [worker_tables.effects_table(data.analysis.cells, data.confidence)],
         entries="comparisons by cell",
         about="The trials of a pair come from one cell, so differences between machines cancel in a change. A small "
         "p-value means that the change itself depends on the machine (Kruskal and Wallis by permutation, Holm's "
@@ -245,7 +245,7 @@ SECTIONS: tuple[Section, ...] = (
     Section(
         name="machines",
         part="environment",
-        tables=lambda data: [cells.machines_table(data.run)],
+        tables=lambda data: [worker_tables.machines_table(data.run)],
         entries="cells",
     ),
     Section(name="environment", part="environment", tables=lambda data: [_environment(data)], entries="properties"),

@@ -19,12 +19,12 @@ from ..plan.workloads.frames import other_bits
 from ..store import Run
 from .lengths import Lengths
 from .places import Places
+from .procedures import TESTS
+from .procedures.latency import LEAST_TAGGED
 from .results import AtSize, Found, is_at_tester
+from .rfc_test import SelfTest
 from .sizes import LEAST_OVER_IPV6, overhead_bytes, sizes_of
 from .state import has_own_table, keeps_state
-from .test import SelfTest
-from .tests import TESTS
-from .tests.latency import LEAST_TAGGED
 from .traffic import PLAIN, TRAFFICS
 
 State = Literal["met", "not met", "not applicable"]

@@ -25,9 +25,9 @@ from ..plan.workloads.frames import host_in_the_way, other_bits, with_networks
 from ..plan.yaml_source import parse_yaml
 from .lengths import Lengths, lengths
 from .places import SIZE_LEVEL
+from .procedures import TESTS, with_needed
+from .rfc_test import RfcTest
 from .sizes import SIZES, sizes_of
-from .test import RfcTest
-from .tests import TESTS, with_needed
 from .traffic import NETWORKS, RfcTraffic
 from .traffic_design import At, Pairs, repeated, traffics_for, unfit_sizes
 

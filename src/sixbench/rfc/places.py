@@ -14,9 +14,9 @@ from ..model.topology import Family
 from ..model.trial import TrialRecord
 from . import throughput
 from .lengths import Lengths, lengths
+from .procedures import TESTS
+from .rfc_test import Place, RfcTest
 from .sizes import line_pps
-from .test import Place, RfcTest
-from .tests import TESTS
 from .traffic import PLAIN, TRAFFICS
 
 SIZE_LEVEL = "frame_bytes"

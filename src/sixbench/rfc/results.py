@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from ..model.procedure import TEST_LEVEL
 from ..store import Run
 from .places import SIZE_LEVEL, Places, by_place, traffic_of
-from .test import Value
-from .tests import TESTS
+from .procedures import TESTS
+from .rfc_test import Value
 from .throughput import Throughput, is_refused, read
 
 

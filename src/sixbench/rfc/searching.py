@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from ..model.parameter import Scalar
 from ..model.trial import TrialRecord
-from .test import Ask, Place
+from .rfc_test import Ask, Place
 
 T = TypeVar("T")
 

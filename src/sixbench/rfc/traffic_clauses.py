@@ -8,8 +8,8 @@ from ..mechanisms import install
 from ..model.path import Path
 from ..model.quoting import listed
 from .clauses import Judge, State, Tested
+from .procedures import TESTS
 from .results import AtSize, Found
-from .tests import TESTS
 from .traffic import TRAFFICS, unfit
 
 

@@ -15,7 +15,7 @@ from ..model.quoting import listed, shown
 from ..model.workloads import frames_parameters
 from ..plan.workloads.frames import links_in_the_way, other_bits, too_large
 from .places import SIZE_LEVEL
-from .test import RfcTest
+from .rfc_test import RfcTest
 from .traffic import PLAIN, TRAFFICS, RfcTraffic, traffics_of, unfit
 
 Pairs = Sequence[tuple[Path, Network]]

@@ -69,7 +69,7 @@ class ClockReading:
         realtime_ns: when, by the machine of the run.
         low_ns, high_ns: it was ahead by no less and no more than this.
         round_trip_ns: how long the fastest exchange took. None: its source has none.
-        source: what told it, a name of `run/clock_sources`.
+        source: what told it, a name of `bench/clock_sources`.
         reference: the other clock, such as a grandmaster of PTP. None: the realtime clock of the machine of the run.
         is_steered: whether the source keeps the clock to the other one. None: it does not tell.
     """

@@ -6,6 +6,7 @@ import shlex
 from dataclasses import dataclass
 from typing import Any
 
+from ..bench.estimate import estimate
 from ..mechanisms import MECHANISMS, commands_of, kernel_file_of
 from ..model.errors import ExperimentError, Problem, UsageError
 from ..model.experiment import Experiment
@@ -14,7 +15,6 @@ from ..plan.experiment_file import read_experiment
 from ..plan.schedule import trial_counts
 from ..plan.shipped import find_experiment, shipped_names
 from ..plan.yaml_source import Source, parse_yaml
-from ..run.estimate import estimate
 from .runs import path_steps, topology
 
 NOWHERE = "sixbench-page-without-files/"

@@ -1,12 +1,12 @@
-"""Announcement to a run that a page shows it (`run.other_runs`)."""
+"""Announcement to a run that a page shows it (`bench.other_runs`)."""
 
 from __future__ import annotations
 
 import socket
 from collections.abc import Callable
 
+from ..bench.other_runs import announced_page
 from ..model.errors import StoreError
-from ..run.other_runs import announced_page
 from ..store import Folder
 
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from ..cells.certificate import self_signed
 from ..model.errors import UsageError
 from ..model.files import open_regular
+from ..workers.certificate import self_signed
 
 VALID = timedelta(days=90)
 """Lifetime of a self-signed certificate. Browsers accept an unknown one, on request, only while it is valid."""

@@ -162,8 +162,8 @@ def killed() -> dict[str, Any]:
 def by_ptp() -> dict[str, Any]:
     """Readings by sixbench of ptp4l at eth2, which follows that at eth1. They have a clock each."""
     from sixbench.agent import AgentHub, find_agent
+    from sixbench.bench.clock_sources.ptp import read_ptp
     from sixbench.model.errors import CapabilityError
-    from sixbench.run.clock_sources.ptp import read_ptp
 
     do("ip", "-n", "dut", "link", "add", "bridge", "up", "type", "bridge")
     has_second_socket = b"uds_ro_address" in (JOB / "ptp4l").read_bytes()  # linuxptp 4.0

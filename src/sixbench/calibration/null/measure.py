@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...agent import AgentHub
+from ...bench.laboratory import Laboratories
+from ...bench.open_run import OpenRun
+from ...bench.other_runs import Presence
+from ...bench.scheduler import run_experiment
 from ...model.bypass import Bypass
 from ...model.errors import Interrupted
 from ...model.experiment import Combination, Experiment, PlannedTrial
 from ...model.observer import Observer
 from ...model.trial import TrialRecord
 from ...plan.schedule import trial_counts
-from ...run.laboratory import Laboratories
-from ...run.open_run import OpenRun
-from ...run.other_runs import Presence
-from ...run.scheduler import run_experiment
 from ...store import Environment, Manifest, Run, RunWriter, create_run, holds_run, open_run, read_run
 from ...theory import expected_amid_changes
 from .design import PlannedComparison

@@ -1,7 +1,7 @@
 """The proof that a trial took its path: the evidence that a record keeps.
 
-`run.proof` builds it, records keep it as JSON, and reports read it. A part that is None was not looked at, or the trial
-has none of it. The JSON lacks what is None. Keys of later versions are ignored.
+`bench.proof` builds it, records keep it as JSON, and reports read it. A part that is None was not looked at, or the
+trial has none of it. The JSON lacks what is None. Keys of later versions are ignored.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .tunnels import TunnelCounters
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Evidence(Kept):
-    """All evidence of a trial. Each witness (`run.witnesses`) gives a part of it.
+    """All evidence of a trial. Each witness (`bench.witnesses`) gives a part of it.
 
     Attributes:
         segments: the links of the way, from client to server.

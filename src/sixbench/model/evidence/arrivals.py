@@ -9,7 +9,7 @@ from ..form import Counts, Kept, Natural
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ArrivedSegments(Kept):
-    """TCP counters of a host's kernel over a trial (`run.proof.segments`).
+    """TCP counters of a host's kernel over a trial (`bench.proof.segments`).
 
     Attributes:
         arrived: the segments that came, each super-packet as one.

@@ -15,7 +15,7 @@ class LinkEvent(Kept):
     Attributes:
         due_ns, done_ns: after the trial's start.
         mtu_bytes: the new MTU, where that changed.
-        forward, reverse: the properties of the direction that changed (`model.topology.Direction`), with new values.
+        forward, reverse: the properties of the direction that changed (`LinkDirection`), with new values.
         failed: what went wrong.
     """
 

@@ -44,7 +44,7 @@ class FragmentLink(Kept):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Fragments(Kept):
-    """The fragments that nodes counted, and what theory says of them (`run.proof.fragments`).
+    """The fragments that nodes counted, and what theory says of them (`bench.proof.fragments`).
 
     Attributes:
         nodes: by node, then by family (`ipv4`, `ipv6`): what was `cut` into fragments, the fragments `created`, what

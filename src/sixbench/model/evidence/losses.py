@@ -15,7 +15,7 @@ Range = tuple[Natural, Natural]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LostPlace(Kept):
-    """A place at which packets were lost, and why (`run.proof.losses`).
+    """A place at which packets were lost, and why (`bench.proof.losses`).
 
     Attributes:
         where: in words, such as `by r1, coming from access`.

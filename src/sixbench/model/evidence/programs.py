@@ -12,7 +12,7 @@ from ..form import MAX_ITEMS, Kept, Name, Natural
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProgramUse(Kept):
-    """Resources that a program under test used in a trial (`run.proof.programs`), or the emulator of a machine under
+    """Resources that a program under test used in a trial (`bench.proof.programs`), or the emulator of a machine under
     test.
 
     Attributes:

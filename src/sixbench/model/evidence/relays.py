@@ -10,7 +10,7 @@ from ..topology import Family
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RelayCounters(Kept):
-    """Counts of a relay (`run.proof.relays`).
+    """Counts of a relay (`bench.proof.relays`).
 
     Attributes:
         connections: pairs of connections that it made.

@@ -9,8 +9,8 @@ from ..form import Counts, Kept, Natural, Whole
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrackedSessions(Kept):
-    """The sessions of a node that keeps state: the connections that Linux tracks there (`run.proof.sessions`), or those
-    of a relay.
+    """The sessions of a node that keeps state: the connections that Linux tracks there (`bench.proof.sessions`), or
+    those of a relay.
 
     Attributes:
         before, after: how many there were at the beginning and at the end.

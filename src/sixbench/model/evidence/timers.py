@@ -9,7 +9,7 @@ from ..form import Kept, Natural
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LateTimers(Kept):
-    """The timers of the token bucket that sends on a link (`run.proof.timers`).
+    """The timers of the token bucket that sends on a link (`bench.proof.timers`).
 
     Attributes:
         expired: how often one ran.

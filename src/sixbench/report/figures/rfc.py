@@ -11,8 +11,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
+from ...rfc.procedures import TESTS
 from ...rfc.results import AtSize, Found, results_of, values_of
-from ...rfc.tests import TESTS
 from ...rfc.traffic import PLAIN
 from ...store import Run
 from .. import words

@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 
 from .. import words
 from ..path_descriptions import PathDescription
-from ..ways import Stretch, Way
+from ..routes import Stretch, Way
 from . import style
 from .style import PathStyle
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ...bench.settling import is_waiting
 from ...model.observation import Count, CountersAnswer, TranslatorState, TunnelState
-from ...run.settling import is_waiting
 
 Verdict = Literal["translated", "answered", "dropped", "waits"]
 

@@ -17,10 +17,10 @@ from ...agent.requests import (
     TranslatorCounters,
     TunnelCounters,
 )
+from ...bench.laboratory import Laboratory
 from ...mechanisms import find_engine
 from ...model.device import Translator
 from ...model.errors import AgentError, LabError, UsageError
-from ...run.laboratory import Laboratory
 from ..process import PacketDecision
 from .barrier import Barrier
 from .counted import CountRises, DeviceCounts, SlowPathBacklog, of_program, of_translator, of_tunnels

@@ -1,0 +1,123 @@
+"""`sixbench run --cells` and `sixbench resume --cells`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from ..model.errors import Interrupted, SixbenchError, UsageError
+from ..model.exit_codes import Exit
+from .bugs import keeping_trials
+from .common import note
+from .event_logs import event_log, observers
+from .presenting import present
+from .progress import Progress
+from .run_requests import CellsRequest, ResumeRequest, RunOutput, RunRequest
+from .running import tell
+from .worker_command import ready_for_cells
+
+if TYPE_CHECKING:
+    from ..model.experiment import Experiment
+    from ..store import Run, RunWriter
+    from ..workers.dask_client import DaskCells
+
+CELLS: str | None = typer.Option(
+    None,
+    "--cells",
+    metavar="ADDRESS",
+    help="Let the cells of this scheduler measure its blocks; see: sixbench cell --help.",
+)
+
+
+def refuse_key_alone(cells: str | None, key: Path | None) -> None:
+    """Raises `UsageError` where a key is given and no scheduler."""
+    if cells is None and key is not None:
+        raise UsageError("--key has a meaning with --cells only; give both, or neither")
+
+
+def check_for_cells(experiment: Experiment) -> None:
+    """Raises `UsageError` where cells cannot measure this experiment."""
+    from ..workers.refusals import refuse_foreign
+
+    refuse_foreign(experiment)
+    if experiment.kernels:
+        raise UsageError(f"{experiment.name} runs in emulated machines, which are not cells; leave out --cells")
+
+
+def run_on_cells(request: RunRequest, cells_request: CellsRequest, experiment: Experiment) -> int:
+    """Runs an experiment on cells. Returns the exit code."""
+    from ..store import manifest_to_text, nowhere
+    from ..workers.checking import agreed
+
+    check_for_cells(experiment)
+    directory = request.directory(experiment)
+    manifest = request.first_manifest(directory, experiment, nowhere())
+    with taken_cells(experiment, cells_request, wait=request.wait) as cells:
+        chosen = agreed(cells.choose(manifest_to_text(manifest)), experiment)
+        manifest = replace(manifest, experiment=chosen.experiment, environment=chosen.environment)
+        with request.begin(directory, manifest) as writer:
+            return _sweep_and_present(writer, None, cells, cells_request, request.output)
+
+
+def resume_on_cells(request: ResumeRequest, cells_request: CellsRequest, writer: RunWriter, run_so_far: Run) -> int:
+    """Lets cells measure the blocks that a run lacks. Returns the exit code."""
+    manifest = writer.manifest
+    check_for_cells(manifest.experiment)
+    if manifest.procedure is not None:
+        raise UsageError(f"{writer.directory} is a test by an RFC, which has no blocks; resume it without --cells")
+    if run_so_far.trials and not manifest.cells:
+        raise UsageError(f"{writer.directory} was begun on one machine, which has to finish it; leave out --cells")
+    with taken_cells(manifest.experiment, cells_request, wait=request.wait) as cells:
+        writer.save_manifest(state="running")
+        return _sweep_and_present(writer, run_so_far, cells, cells_request, request.output)
+
+
+@contextmanager
+def taken_cells(experiment: Experiment, request: CellsRequest, *, wait: bool) -> Iterator[DaskCells]:
+    """The cells of a scheduler for this experiment, until the context ends. Raises `CapabilityError`."""
+    security_of = ready_for_cells()
+    from ..workers.address import read_address
+    from ..workers.dask_client import DaskCells
+    from ..workers.key import read_key
+
+    where = read_address(request.scheduler)
+    with DaskCells(where, security_of(read_key(request.key)), experiment.name, wait=wait, told=tell) as cells:
+        yield cells
+
+
+def _sweep_and_present(
+    writer: RunWriter, run_so_far: Run | None, cells: DaskCells, request: CellsRequest, output: RunOutput
+) -> int:
+    """Lets cells measure what a run lacks, and presents all of it.
+
+    Args:
+        run_so_far: None: the run is new.
+    """
+    from ..workers.sweep import sweep
+
+    done = [] if run_so_far is None else run_so_far.trials
+    goes_on = f"sixbench resume {writer.directory} --cells {request.scheduler}"
+    with event_log(output.events) as log, keeping_trials(writer.directory, goes_on):
+        try:
+            with Progress(output.quiet, done) as progress:
+                end = sweep(writer, done, cells, observers(progress, log), tell, goes_on)
+            cells.close()  # a report needs no cells
+        except Interrupted as stop:
+            note(f"sixbench: {stop}")
+            if output.report:
+                present(writer.directory, output.as_json, log)
+            return stop.exit_code
+        except SixbenchError:
+            if run_so_far is None and not writer.manifest.cells:
+                writer.discard()
+            else:
+                note(f"sixbench: the trials measured so far are kept in {writer.directory}; continue with: {goes_on}")
+            raise
+        if output.report:
+            present(writer.directory, output.as_json, log)
+        return Exit.DONE if end.state == "complete" else Exit.PARTLY

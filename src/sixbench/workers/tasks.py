@@ -1,0 +1,67 @@
+"""Functions that run on cells and in the scheduler when Dask has brought a request there. Each side has its own
+functions: none comes with a message (`plain`)."""
+
+from __future__ import annotations
+
+import asyncio
+from importlib import metadata
+from typing import TYPE_CHECKING
+
+from .. import __version__
+from ..model.json_object import JsonObject
+from .request_queue import AskedToChoose, AskedToMeasure, desk
+
+if TYPE_CHECKING:
+    from distributed.scheduler import Scheduler
+
+CELL = "cell"
+"""The resource of which each cell has one, and each block takes one."""
+
+_USER = "sixbench"
+"""Under which the scheduler keeps who uses its cells."""
+
+
+def measure_block(job: str) -> JsonObject:
+    """A task: measures a block on this cell."""
+    from distributed.worker import get_worker
+
+    worker = get_worker()
+    key = worker.get_current_task()
+
+    def is_wanted() -> bool:
+        task = worker.state.tasks.get(key)
+        return worker.status.name == "running" and task is not None and task.state == "executing"
+
+    return desk().put(AskedToMeasure(text=job, is_wanted=is_wanted)).result()
+
+
+async def choose(run: str) -> JsonObject:
+    """Asks this cell which engines it would take for a run."""
+    return await asyncio.wrap_future(desk().put(AskedToChoose(text=run)))
+
+
+def look(name: str, client: str, dask_scheduler: Scheduler) -> tuple[tuple[str, str], str | None, dict[str, str]]:
+    """Takes the cells of a scheduler for a run, unless another one has them.
+
+    Args:
+        name: of the run.
+        client: the identity of its client. The cells are free again when the scheduler has lost it.
+
+    Returns:
+        The scheduler's versions of sixbench and of distributed; the name of the other run, or None where the cells are
+        this one's; the names of the cells by address.
+    """
+    used: tuple[str, str] | None = dask_scheduler.extensions.get(_USER)
+    other = None
+    if used is not None and used[0] != client and used[0] in dask_scheduler.clients:
+        other = used[1]
+    else:
+        dask_scheduler.extensions[_USER] = (client, name)
+    workers = dask_scheduler.workers.values()
+    cells = {worker.address: str(worker.name) for worker in workers if worker.resources.get(CELL)}
+    return versions(), other, cells
+
+
+def versions() -> tuple[str, str]:
+    """The versions of sixbench and of distributed here."""
+    return __version__, metadata.version("distributed")
