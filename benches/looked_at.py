@@ -160,20 +160,20 @@ class Equivalence:
         n = len(self.pairs.path)
         if n > max([1, *self._looked]):
             self._looked.append(n)
-        return n >= MOST_PAIRS or _decided(self._found(is_over=False)) not in ("open", "undecided")
+        return n >= MOST_PAIRS or _decided(self._comparison(is_over=False)) not in ("open", "undecided")
 
     def show(self, *, is_over: bool) -> None:
         """Prints it."""
-        found = self._found(is_over=False)
+        found = self._comparison(is_over=False)
         if is_over and _decided(found) == "undecided":
-            found = self._found(is_over=True)
+            found = self._comparison(is_over=True)
         margin = self._compared.margin
         target, decided = f"±{margin:.0%}" if margin else "", _decided(found)
         known = [value for value in (found.ratio, found.low, found.high) if value is not None]
         ends = [f"{value:.4f}" for value in known] if len(known) == 3 else [""] * 3
         show(self.name, *ends, target, str(found.n), decided if margin or decided == "open" else "")
 
-    def _found(self, *, is_over: bool) -> Comparison:
+    def _comparison(self, *, is_over: bool) -> Comparison:
         error = error_of(self._looked, MOST_PAIRS, is_over=is_over)
         margin = self._compared.margin or 0.0
         return compare(self.pairs, confidence=1 - error, margin=margin, estimator="biweight")

@@ -103,7 +103,7 @@ def bench_cells(hub: AgentHub, _: Table) -> None:
             found.cells(*names)
             code = found.run("run", file, "--out", out).wait(SWEEP_S)
             if code != 0:
-                raise SystemExit(f"the run on {cells} cells ended with {code}: {found.said('head', 'run')}")
+                raise SystemExit(f"the run on {cells} cells ended with {code}: {found.output_of('head', 'run')}")
             took_s = _took_s(out)
             per_min[cells] = 60 * blocks / took_s
         show_figures(f"{blocks} blocks of two trials that wait {WAITING_S} s, cells: {cells}, s", [took_s], "")

@@ -226,7 +226,7 @@ def _value(
     return replace(
         value,
         value=done.value,
-        said=done.said,
+        tool_reports=done.tool_report,
         wire_pps=done.wire_pps,
         memory_bytes=done.memory_bytes,
         gap_errors_ns=done.gap_errors_ns,

@@ -55,7 +55,7 @@ def update_text(table: Path, name: str, text: str) -> None:
         parts = _parts(file.read())
         for part in parts:
             if part[0] == name:
-                part[1:] = [line for line in part[1:] if not line.startswith(">")] + _told(name, text)
+                part[1:] = [line for line in part[1:] if not line.startswith(">")] + _error_lines(name, text)
         file.seek(0)
         file.truncate()
         for heading, *lines in parts:
@@ -98,6 +98,6 @@ def _content(base: list[str], change: list[str]) -> bytes:
 _PLACE = re.compile(r"[1-9][0-9]*: ")
 
 
-def _told(name: str, text: str) -> list[str]:
+def _error_lines(name: str, text: str) -> list[str]:
     """The lines of a text without the file's name, which each begins with."""
     return [">" + re.sub(rf"\A{re.escape(name)}\.yaml(: |:(?=[1-9]))", "", line) for line in text.splitlines()]

@@ -107,7 +107,7 @@ class Forwarding:
     def __init__(self, network: Network) -> None:
         self.network = network
         self.topology = network.topology
-        self.own: dict[str, set[Address]] = {name: set() for name in self.topology.nodes}
+        self.addresses_of: dict[str, set[Address]] = {name: set() for name in self.topology.nodes}
         self.table: dict[str, list[tuple[IPv4Network | IPv6Network, Address | None, str]]] = {
             name: [] for name in self.topology.nodes
         }
@@ -117,12 +117,12 @@ class Forwarding:
                     address = end.address(family)
                     if address is None or (family == 6 and link.mtu_bytes < 1280):
                         continue
-                    self.own[end.node].add(address.ip)
+                    self.addresses_of[end.node].add(address.ip)
                     entry = (address.network, None, end.name)
                     if entry not in self.table[end.node]:
                         self.table[end.node].append(entry)
         for device in network.devices:
-            self.own[device.node] |= set(device.addresses)
+            self.addresses_of[device.node] |= set(device.addresses)
         for name in self.topology.nodes:
             for family in _FAMILIES:
                 for route in routes(self.topology, name, family, network.devices):
@@ -168,7 +168,7 @@ class Forwarding:
         """The wires from a node to an address, and to the node that has it. Fails where a packet would be lost."""
         at, steps = source, list[Step]()
         stack = headers or (f"ipv{src.version}",)
-        while dst not in self.own[at] and not self._relayed(at, dst):
+        while dst not in self.addresses_of[at] and not self._relayed(at, dst):
             assert len(steps) < MAX_STEPS, "in a circle"
             via, device = self._lookup(at, dst)
             hop_limit -= at != source
@@ -177,7 +177,7 @@ class Forwarding:
             assert at == source or forwards, f"{at} does not forward {dst}"
             if translator is not None:
                 src, dst = translated(translator, src), translated(translator, dst)
-                if dst in self.own[at]:
+                if dst in self.addresses_of[at]:
                     return steps
                 stack, hop_limit = (f"ipv{src.version}",), hop_limit - 1
                 via, device = self._lookup(at, dst)
@@ -205,7 +205,7 @@ class Forwarding:
 
     def holder(self, address: Address) -> str:
         """The one node that has an address."""
-        [node] = [name for name, own in self.own.items() if address in own]
+        [node] = [name for name, own in self.addresses_of.items() if address in own]
         return node
 
     def _lookup(self, at: str, dst: Address) -> tuple[Address | None, str]:

@@ -90,7 +90,9 @@ async def main() -> None:
         await ask(address, security.get_connection_args("client"))
         os.write(1, b"joined\n")
         return
-    async with Cell(address, security=security, name="lab1", nthreads=1, resources={tasks.CELL: 1}) as worker:
+    async with Cell(
+        address, security=security, name="lab1", nthreads=1, resources={tasks.WORKER_RESOURCE: 1}
+    ) as worker:
         for topic in ("warn", "print", "all"):
             worker.log_event(topic, {"message": pickle.dumps(Evil()), "category": pickle.dumps(Evil())})
         os.write(1, b"joined\n")

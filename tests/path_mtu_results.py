@@ -18,7 +18,7 @@ FINE = {
     "probe_bytes": 6000,
     "lost_probes": 0,
 }
-TOLD = FINE | {
+REPORTED = FINE | {
     "kernel_bytes": 1400,
     "probed_bytes": 1400,
     "tcp_bytes": 1400,

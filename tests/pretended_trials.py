@@ -11,8 +11,8 @@ import pytest
 
 from sixbench.bench import runner, scheduler
 from sixbench.bench.open_run import OpenRun
-from sixbench.bench.record import Trial, blank_record
-from sixbench.bench.scheduler import RunClock
+from sixbench.bench.record import TrialTask, blank_record
+from sixbench.bench.scheduler import MeasuredTime
 from sixbench.bench.trial import Outcome
 from sixbench.model.experiment import Experiment, PlannedTrial
 from sixbench.model.observer import Observer
@@ -52,11 +52,11 @@ class Machine(Observer):
         self.ratio = ratio
         self.wrong = wrong
         self.ends_before = ends_before
-        self.told: list[tuple[int, int, int, int | None]] = []
+        self.progress_calls: list[tuple[int, int, int, int | None]] = []
         self.began: list[str] = []
         self.records: list[TrialRecord] = []
 
-    def trial(self, trial: Trial, *_: Any, **__: Any) -> Outcome:
+    def trial(self, trial: TrialTask, *_: Any, **__: Any) -> Outcome:
         if len(self.records) + 1 == self.ends_before:
             raise KeyboardInterrupt
         self.now_ns += TRIAL_NS
@@ -73,7 +73,7 @@ class Machine(Observer):
         return Outcome(record=record, series={})
 
     def progress(self, done: int, expected: int, remaining_ns: int, decided: int | None = None) -> None:
-        self.told.append((done, expected, remaining_ns, decided))
+        self.progress_calls.append((done, expected, remaining_ns, decided))
 
     def trial_begins(self, experiment: Experiment, combination: Any, planned: PlannedTrial) -> None:
         self.began.append(planned.key)
@@ -98,6 +98,6 @@ def run_on(
     theory: Any = lambda *_: {}  # noqa: E731
     hub: Any = None
     run = OpenRun(experiment=experiment, writer=writer, done=done, hub=hub, theory=theory)
-    loop = scheduler._Loop(run, laboratories, machine, RunClock(done, lambda: machine.now_ns))
+    loop = scheduler._Loop(run, laboratories, machine, MeasuredTime(done, lambda: machine.now_ns))
     loop.run()
     return list(loop.by_key.values())

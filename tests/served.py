@@ -11,14 +11,14 @@ from pathlib import Path
 from starlette.testclient import TestClient
 
 from sixbench.ui.app import application
-from sixbench.ui.asking import Runner
+from sixbench.ui.asking import RunnerConnection
 from sixbench.ui.runner import run_for
 from sixbench.ui.site import Site
 
 TOKEN = "a-token"
 SITE = Site(names=("127.0.0.1",), port=8066)
 BASE = SITE.address.rstrip("/")
-OWN = {"origin": BASE}
+OWN_ORIGIN = {"origin": BASE}
 BEARER = {"authorization": f"Bearer {TOKEN}"}
 
 
@@ -29,7 +29,7 @@ def stranger_to(directory: Path, site: Site = SITE) -> Iterator[TestClient]:
     runner = threading.Thread(target=run_for, args=(there, directory))
     runner.start()
     try:
-        app = application(directory, TOKEN, site, Runner(here))
+        app = application(directory, TOKEN, site, RunnerConnection(here))
         with TestClient(app, base_url=site.address, follow_redirects=False) as client:
             yield client
     finally:

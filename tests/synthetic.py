@@ -15,7 +15,7 @@ from typing import Any
 
 from synthetic_values import Noise, Series, evidence, measure
 
-from sixbench.model.direction import Direction
+from sixbench.model.direction import LinkDirection
 from sixbench.model.experiment import Blocks, Combination, Experiment, PlannedTrial, Statistics
 from sixbench.model.parameter import Scalar
 from sixbench.model.path import Path as NetworkPath
@@ -212,9 +212,9 @@ def chain(
     )
 
 
-def both_ways(rate_bps: int | None) -> tuple[Direction, Direction]:
+def both_ways(rate_bps: int | None) -> tuple[LinkDirection, LinkDirection]:
     """Both directions of a link at that rate."""
-    return Direction(rate_bps=rate_bps), Direction(rate_bps=rate_bps)
+    return LinkDirection(rate_bps=rate_bps), LinkDirection(rate_bps=rate_bps)
 
 
 def rate_of(link: Link) -> int | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from path_mtu_results import TOLD
+from path_mtu_results import REPORTED
 
 from sixbench.model.parameter import Params
-from sixbench.model.workload import Measured, Traffic
+from sixbench.model.workload import Traffic, TrialMeasurements
 from sixbench.model.workloads import WORKLOADS
 
 Result = dict[str, Any]
@@ -28,7 +28,7 @@ HISTOGRAM = {
 EMPTY = {"unit": "ns", "count": 0, "buckets": []}
 
 
-def summarise(kind: str, params: Params, client: Result, server: Result | None = None) -> Measured:
+def summarise(kind: str, params: Params, client: Result, server: Result | None = None) -> TrialMeasurements:
     """Values of a workload by such results."""
     return WORKLOADS[kind].summarise(params, client, server or {})
 
@@ -153,7 +153,7 @@ GOOD: dict[str, tuple[Params, Result, Result]] = {
     "ping": ({}, PING, {}),
     "bring-up": ({}, {"repetitions": [BROUGHT_UP]}, {}),
     "voip": ({}, UDP_CLIENT | {"scheduled_ns": 99_000}, UDP_SERVER | {"pdv": HISTOGRAM, "one_way_delay_negative": 0}),
-    "pmtu": ({}, {"forward": TOLD, "received_bytes": 1}, {"reverse": TOLD, "received_bytes": 1}),
+    "pmtu": ({}, {"forward": REPORTED, "received_bytes": 1}, {"reverse": REPORTED, "received_bytes": 1}),
     "compete": (
         {},
         {"parts": {family: {"forward_sender": STREAM_SENDER} for family in ("ipv4", "ipv6")}},

@@ -16,7 +16,7 @@ from part_names import names_among
 from provenance import provenance
 
 from . import host
-from .keeping import STOPS, Found, Kept, hear_signals
+from .keeping import STOPS, Kept, PartResults, hear_signals
 from .parts import PARTS
 
 
@@ -70,13 +70,13 @@ def _inside(arguments: argparse.Namespace) -> int:
     part, name = PARTS[arguments.inside], arguments.inside
     started_s = time.time()
 
-    def complete(found: Found) -> Found:
+    def complete(found: PartResults) -> PartResults:
         return {"part": name, **provenance(started_s), **found, "wrong": part.wrong(found)}
 
     kept = Kept(arguments.out / f"{name}.json", complete)
     # What was found is written before the folder is cleaned, which may fail where the part was interrupted.
     with tempfile.TemporaryDirectory(prefix="endurance-", ignore_cleanup_errors=True) as scratch:
-        found: Found | None = None
+        found: PartResults | None = None
         try:
             found = part.run(Path(scratch), arguments.scale, arguments.seed, arguments.victims, kept.keep)
         except STOPS:

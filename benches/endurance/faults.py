@@ -26,9 +26,9 @@ from .runs import (
     TRACEBACK,
     Running,
     acknowledged,
+    created,
     differing_keys,
     has_ended,
-    made,
     planned_keys,
     sixbench,
     unfinished,
@@ -99,7 +99,7 @@ class Fault:
 
 @contextmanager
 def _mounted(place: Path, options: str) -> Iterator[Path]:
-    made(place)
+    created(place)
     subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", place], check=True)
     try:
         yield place
@@ -286,7 +286,7 @@ def do_harm(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep)
     whole, fresh = scratch / "undisturbed", scratch / "fresh"
     done = sixbench("run", str(experiment), "--out", str(whole), "--quiet", scratch=scratch)
     if done.code not in _DONE:
-        raise SystemExit(f"the undisturbed run ended with {done.code}: {done.said}")
+        raise SystemExit(f"the undisturbed run ended with {done.code}: {done.output}")
     unfinished(experiment, fresh, scratch)
     shutil.copytree(fresh, scratch / "timed")
     started_s = time.monotonic()
@@ -317,7 +317,7 @@ def _once(
 ) -> None:
     fresh, planned = undisturbed.fresh, undisturbed.planned
     with fault.begin(scratch, choice) as harm:
-        before = host.inventory(made(scratch / "tmp"))
+        before = host.inventory(created(scratch / "tmp"))
         shutil.rmtree(harm.place, ignore_errors=True)
         shutil.copytree(fresh, harm.place)
         harm.ready()
@@ -341,12 +341,12 @@ def _once(
         tally.runs += 1
         tally.ended_with[str(ended.code)] += 1
         expected = fault.codes | (_DONE if is_done else frozenset())
-        tally.count("other_codes", [] if ended.code in expected else [f"{ended.code}: {ended.said}"], place)
-        tally.count("tracebacks", [ended.said] if TRACEBACK in ended.said else [], place)
+        tally.count("other_codes", [] if ended.code in expected else [f"{ended.code}: {ended.output}"], place)
+        tally.count("tracebacks", [ended.output] if TRACEBACK in ended.output else [], place)
         tally.count("left_over", host.left_over(before, scratch / "tmp"), place)
         tally.count("false", _false_in(harm.place, planned, scratch), place)
         again = sixbench("resume", str(harm.place), "--no-report", "--quiet", scratch=scratch)
-        tally.count("other_codes", [] if again.code in _DONE else [f"resume: {again.code}: {again.said}"], place)
+        tally.count("other_codes", [] if again.code in _DONE else [f"resume: {again.code}: {again.output}"], place)
         wrong = wrong_with(harm.place, planned, known)
         tally.count("lost", [one for kind in wrong.values() for one in kind], place)
         tally.count("false", _false_in(harm.place, planned, scratch), f"{place}, resumed")
@@ -364,8 +364,8 @@ def _false_in(directory: Path, planned: set[str], scratch: Path) -> list[str]:
     found = [f"{trial.key}: {words}" for trial in run.trials if trial.status == "ok" for words in _wrong_numbers(trial)]
     said = sixbench("report", str(directory), "--format", "json", scratch=scratch)
     if said.code != 0:
-        return [*found, f"report ended with {said.code}: {said.said}"] if run.trials else found
-    report = json.loads(said.said[said.said.index("{") :])
+        return [*found, f"report ended with {said.code}: {said.output}"] if run.trials else found
+    report = json.loads(said.output[said.output.index("{") :])
     trials = report["trials"]
     counts = Counter(trial.status for trial in run.trials)
     told = {"ok": trials["ok"], "invalid": trials["invalid"], "failed": trials["failed"]}

@@ -74,7 +74,7 @@ class Flood:
     counts: dict[str, int] = field(default_factory=lambda: {"opened": 0, "connected": 0, "failed": 0, "cookies": 0})
     sockets: dict[int, socket.socket] = field(default_factory=dict)
     cookies: dict[int, bytes] = field(default_factory=dict)
-    said: dict[int, int] = field(default_factory=dict)
+    bytes_sent: dict[int, int] = field(default_factory=dict)
     due: list[tuple[float, int, socket.socket]] = field(default_factory=list)
     poll: select.epoll = field(default_factory=select.epoll)
 
@@ -151,7 +151,7 @@ class Flood:
         if self.kind == "cookies":
             one.send(FIRST_BYTES + self.cookies.get(descriptor, bytes(COOKIE_BYTES)) + HANDSHAKE)
         elif self.kind == "slow":
-            self.said[descriptor] = 0
+            self.bytes_sent[descriptor] = 0
             heapq.heappush(self.due, (time.monotonic(), descriptor, one))
 
     def drip(self, now: float) -> None:
@@ -160,7 +160,7 @@ class Flood:
             _, descriptor, one = heapq.heappop(self.due)
             if self.sockets.get(descriptor) is not one:
                 continue
-            at = self.said[descriptor] = self.said[descriptor] + 1
+            at = self.bytes_sent[descriptor] = self.bytes_sent[descriptor] + 1
             with contextlib.suppress(OSError):
                 one.send(FIRST_BYTES[at - 1 : at] or b"\x00")
             heapq.heappush(self.due, (now + BYTE_EVERY_S, descriptor, one))
@@ -170,7 +170,7 @@ class Flood:
         self.poll.unregister(descriptor)
         del self.sockets[descriptor]
         self.cookies.pop(descriptor, None)
-        self.said.pop(descriptor, None)
+        self.bytes_sent.pop(descriptor, None)
         one.close()
 
 

@@ -72,7 +72,9 @@ def fuzz(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) ->
     found: dict[str, Any] = {}
     stopped = {}
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        jobs = {target: pool.submit(_told, target, _job(target, binaries, seconds, seed, over)) for target in chosen}
+        jobs = {
+            target: pool.submit(_outcome_of, target, _job(target, binaries, seconds, seed, over)) for target in chosen
+        }
         try:
             for target, job in jobs.items():
                 found[target] = job.result()
@@ -108,7 +110,7 @@ def _job(target: str, binaries: Path, seconds: float, seed: int, over: threading
     return partial(_libfuzzer, binaries / target, seconds, seed)
 
 
-def _told(target: str, job: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+def _outcome_of(target: str, job: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """The job's result, which is printed as soon as it is there."""
     result = job()
     if "not_done" in result:

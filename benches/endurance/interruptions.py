@@ -22,9 +22,9 @@ from .runs import (
     TRACEBACK,
     Running,
     acknowledged,
+    created,
     has_ended,
     is_begun,
-    made,
     planned_keys,
     sixbench,
     unfinished,
@@ -129,7 +129,7 @@ def interrupt(
         if victim.in_guest and not _has_guest():
             results[victim.name] = {"not_done": f"the kernel {GUEST_KERNEL} was not fetched (sixbench kernels add)"}
             continue
-        work = _Work(victim, made(scratch / victim.name), random.Random(f"{seed}/{victim.name}"))
+        work = _Work(victim, created(scratch / victim.name), random.Random(f"{seed}/{victim.name}"))
         try:
             for _ in range(asked[victim.name]):
                 work.once()
@@ -185,7 +185,7 @@ class _Work:
         started_s = time.time()
         done = sixbench("run", str(self.experiment), "--out", str(whole), "--quiet", *self.options, scratch=scratch)
         if done.code not in (0, 4):
-            raise SystemExit(f"the undisturbed run ended with {done.code}: {done.said}")
+            raise SystemExit(f"the undisturbed run ended with {done.code}: {done.output}")
         self.planned = planned_keys(whole)
         recorded_s = sorted((whole / "trials" / key).stat().st_mtime - started_s for key in self.planned)
         self.first_s, self.trial_s = recorded_s[0], (recorded_s[-1] - recorded_s[0]) / max(1, len(recorded_s) - 1)
@@ -199,7 +199,7 @@ class _Work:
         victim, tally = self.victim, self.tally
         directory = self.scratch / "run"
         shutil.rmtree(directory, ignore_errors=True)
-        before = host.inventory(made(self.scratch / "tmp"))
+        before = host.inventory(created(self.scratch / "tmp"))
         # Most runs are resumed without a report, so that more of the moments are among their trials.
         resumes = not victim.in_guest and tally.interruptions % 4 != 0
         if resumes:
@@ -225,8 +225,8 @@ class _Work:
         place = f"{victim.name} after {moment:.2f} trials of {'resume' if resumes else 'run'}"
         tally.hung += ended.code is None
         codes = victim.codes | {0} if hit.had_ended else victim.codes
-        self._count("other_codes", [] if ended.code in codes else [f"ended with {ended.code}: {ended.said}"], place)
-        self._count("tracebacks", [ended.said] if TRACEBACK in ended.said else [], place)
+        self._count("other_codes", [] if ended.code in codes else [f"ended with {ended.code}: {ended.output}"], place)
+        self._count("tracebacks", [ended.output] if TRACEBACK in ended.output else [], place)
         # What a guest or a killed command leaves in the folder for temporary files counts too.
         self._count("left_over", host.left_over(before, self.scratch / "tmp"), place)
         self._resume(directory, hit.known, place)
@@ -263,7 +263,7 @@ class _Work:
         before = host.inventory(self.scratch / "tmp")
         ended = sixbench(*arguments, scratch=self.scratch)
         if ended.code not in (0, 4):
-            self._count("other_codes", [f"{arguments[0]} again ended with {ended.code}: {ended.said}"], place)
+            self._count("other_codes", [f"{arguments[0]} again ended with {ended.code}: {ended.output}"], place)
         self._count("left_over", host.left_over(before, self.scratch / "tmp"), f"{place}, then {arguments[0]}")
         wrong = wrong_with(directory, self.planned, known)
         self._count("lost", wrong.get("lost", []) + wrong.get("unreadable", []), place)

@@ -15,8 +15,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-Found = dict[str, Any]
-Keep = Callable[[Found], None]
+PartResults = dict[str, Any]
+Keep = Callable[[PartResults], None]
 
 SELDOM_S = 5.0
 """The least time between two writings of what was found so far."""
@@ -29,7 +29,7 @@ class Stopped(BaseException):
 STOPS = (KeyboardInterrupt, Stopped)
 
 
-def nothing(found: Found) -> None:
+def nothing(found: PartResults) -> None:
     """Keeps nothing."""
 
 
@@ -50,29 +50,29 @@ class Kept:
         complete: makes the content of the file of what was found.
     """
 
-    def __init__(self, file: Path, complete: Callable[[Found], Found]) -> None:
+    def __init__(self, file: Path, complete: Callable[[PartResults], PartResults]) -> None:
         self.file = file
-        self.found: Found | None = None
+        self.results: PartResults | None = None
         self._complete = complete
         self._written_s = 0.0
 
-    def keep(self, found: Found) -> None:
+    def keep(self, found: PartResults) -> None:
         """Takes what was found so far, and writes it if the last writing was some seconds ago."""
-        self.found = found
+        self.results = found
         if time.monotonic() - self._written_s >= SELDOM_S:
             self._write(found | {"stopped": True})
             self._written_s = time.monotonic()
 
-    def end(self, found: Found | None) -> Found | None:
+    def end(self, found: PartResults | None) -> PartResults | None:
         """Writes what the part has found in all; None: it was stopped, and what is kept counts. Returns the content of
         the file; None where nothing was found before it was stopped, and then there is no file."""
         if found is None:
-            if self.found is None:
+            if self.results is None:
                 return None
-            found = self.found | {"stopped": True}
+            found = self.results | {"stopped": True}
         return self._write(found)
 
-    def _write(self, found: Found) -> Found:
+    def _write(self, found: PartResults) -> PartResults:
         """Beside it first, so that a reader never sees half of it."""
         content = self._complete(found)
         partial = self.file.with_suffix(".partial")

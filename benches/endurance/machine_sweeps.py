@@ -46,7 +46,7 @@ class _Commands:
     def code(self) -> int | None:
         return None if self.command is None else self.command.poll()
 
-    def said(self) -> str:
+    def output(self) -> str:
         found = []
         for file in sorted(self.scratch.glob("*.log")):
             content = file.read_bytes()
@@ -139,10 +139,10 @@ class Hosts(_Commands):
     def _run(self, *words: str | Path) -> None:
         self.command = self._machines.begin(*words, "--quiet")
 
-    def said(self) -> str:
+    def output(self) -> str:
         """Output of the machines since the last look, and of the command if it has ended."""
         rest = "" if self.command is None or self.command.poll() is None else "".join(self.command.communicate())
-        return super().said() + rest
+        return super().output() + rest
 
     def kill(self, victim: str, dice: random.Random) -> bool:
         name = dice.choice(self._machines.names)

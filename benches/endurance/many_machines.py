@@ -20,9 +20,9 @@ from typing import Any, Protocol
 from sixbench.store import read_run, verify_run
 
 from . import host
-from .keeping import STOPS, Found, Keep
+from .keeping import STOPS, Keep, PartResults
 from .machine_sweeps import Cells, Hosts
-from .runs import TRACEBACK, acknowledged, differing_keys, has_ended, is_begun, made, planned_keys, recorded
+from .runs import TRACEBACK, acknowledged, created, differing_keys, has_ended, is_begun, planned_keys, recorded
 
 KILLS = 200
 TRIALS = 1000
@@ -59,7 +59,7 @@ class Sweep(Protocol):
     def kill(self, victim: str, dice: random.Random) -> bool:
         """Kills it, and begins it again but for the orchestrator; whether there was one."""
 
-    def said(self) -> str:
+    def output(self) -> str:
         """Output of all processes since the last call."""
 
     def places(self) -> dict[str, str]:
@@ -120,11 +120,11 @@ def shares(count: int) -> dict[str, dict[str, int]]:
     }
 
 
-def kill_on_machines(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) -> Found:
+def kill_on_machines(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) -> PartResults:
     """Kills by each way. `only` has the ways."""
     ways: dict[str, Any] = {}
     trials = max(LEAST_TRIALS, round(TRIALS * min(1.0, scale)))
-    found: Found = {"ways": ways, "seed": seed, "trials_in_a_sweep": trials}
+    found: PartResults = {"ways": ways, "seed": seed, "trials_in_a_sweep": trials}
     for way, victims in shares(round(KILLS * scale)).items():
         if only and way not in only:
             continue
@@ -135,7 +135,7 @@ def kill_on_machines(scratch: Path, scale: float, seed: int, only: list[str], ke
             keep(found)
 
         try:
-            _by(way, victims, made(scratch / way), trials, random.Random(f"{seed}/{way}"), tally, told)
+            _by(way, victims, created(scratch / way), trials, random.Random(f"{seed}/{way}"), tally, told)
         except STOPS:  # what was counted until then counts
             print(f"{way}: stopped", flush=True)
             return found | {"stopped": True, "ways": ways | {way: tally.to_json()}}
@@ -143,7 +143,7 @@ def kill_on_machines(scratch: Path, scale: float, seed: int, only: list[str], ke
     return found
 
 
-def wrong(found: Found) -> list[str]:
+def wrong(found: PartResults) -> list[str]:
     """Promises that were broken, and kills that were not done, in words."""
     problems = []
     for way, tally in found["ways"].items():
@@ -172,13 +172,13 @@ def _by(
     with ExitStack() as stack:
         sweep = WAYS[way](stack, scratch)
         experiment = sweep.experiment(trials)  # type: ignore[attr-defined]
-        at_home, before = sweep.places(), host.inventory(made(scratch / "tmp"))
+        at_home, before = sweep.places(), host.inventory(created(scratch / "tmp"))
         started_s = time.monotonic()
         undisturbed = scratch / "undisturbed"
         sweep.begin(undisturbed, experiment)
         _wait(lambda: sweep.code() is not None, undisturbed)
         if sweep.code() not in _DONE:
-            raise SystemExit(f"the undisturbed run ended with {sweep.code()}: {sweep.said()}")
+            raise SystemExit(f"the undisturbed run ended with {sweep.code()}: {sweep.output()}")
         tally.undisturbed_s = round(time.monotonic() - started_s, 1)
         planned = planned_keys(undisturbed)
         print(f"{way}: {len(planned)} trials in {tally.undisturbed_s} s undisturbed", flush=True)
@@ -192,7 +192,7 @@ def _by(
             sweep.end()
             tally.count("not_home", _not_home(sweep, at_home), place)
             tally.count("left_over", host.left_over(before, scratch / "tmp"), place)
-            tally.count("tracebacks", [said] if TRACEBACK in (said := sweep.said()) else [], place)
+            tally.count("tracebacks", [said] if TRACEBACK in (said := sweep.output()) else [], place)
             _check(directory, planned, tally, place)
             told()
             print(f"{place}: {_line(tally)}", flush=True)
@@ -226,7 +226,7 @@ def _sweep(
                     _again(sweep, directory, experiment)
             continue
         if not _wait(lambda: sweep.code() is not None, directory):
-            tally.count("hung", [sweep.said()[-1500:]], place)
+            tally.count("hung", [sweep.output()[-1500:]], place)
             return
         tally.count("lost", _lost(directory, known), place)
         code = sweep.code()
@@ -234,9 +234,9 @@ def _sweep(
             return
         if code == _IN_ORDER:
             tally.refused += 1
-            tally.details.append(f"{place}: ended with 3: {sweep.said()[-300:]}")
+            tally.details.append(f"{place}: ended with 3: {sweep.output()[-300:]}")
         else:
-            tally.count("other_codes", [f"ended with {code}: {sweep.said()[-800:]}"], place)
+            tally.count("other_codes", [f"ended with {code}: {sweep.output()[-800:]}"], place)
         if tally.refused + tally.other_codes > tally.asked:
             return
         _again(sweep, directory, experiment)

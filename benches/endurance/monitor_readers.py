@@ -32,7 +32,7 @@ def read_it(directory: Path) -> Monitor:
     return found
 
 
-def _told(directory: Path, found: Monitor, out: Path, dice: random.Random) -> None:
+def _render(directory: Path, found: Monitor, out: Path, dice: random.Random) -> None:
     followed = follow(found.occurrences, found.settings)
     text = render(str(directory), found, followed)
     assert not _CONTROLS & set(text), "control characters"
@@ -70,7 +70,7 @@ def _repeat(run: Path) -> MonitorReader:
             repeating.make_room()
             after = writer.read()
             assert any(one.number == other.number for other in after.occurrences), "the occurrence is not there"
-            _told(directory, after, out, dice)
+            _render(directory, after, out, dice)
 
     return repeat
 
@@ -89,7 +89,7 @@ def _command(*words: str) -> MonitorReader:
 def readers(run: Path) -> Mapping[str, tuple[float, MonitorReader]]:
     """Readers by name, each with how often it is chosen. `run` is a directory that a repetition leaves."""
     return {
-        "told": (6, _told),
+        "told": (6, _render),
         "monitor page": (0.3, _page),
         "room": (2, _room),
         "repeat": (2, _repeat(run)),

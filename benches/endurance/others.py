@@ -17,42 +17,44 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from .keeping import STOPS, Found, Keep
+from .keeping import STOPS, Keep, PartResults
 
 HERE = Path(__file__).parent
 
 
-def flood(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) -> Found:
+def flood(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) -> PartResults:
     """Half-open and slow clients, and floods, against a server that good clients want to reach."""
     programs = [("serve_flood.py", "--clients", str(max(1, round(100 * scale))))]
     return _run(programs, lambda told: told[0], keep)
 
 
-def tampered(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) -> Found:
+def tampered(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) -> PartResults:
     """Mutated directories, read by every command that reads one. Each processor that this process may use has a seed of
     its own, from the given one on: what follows from other seeds is added up (`document`)."""
     seeds = range(seed, seed + len(os.sched_getaffinity(0)))
     share = str(ceil(max(1, round(1_000_000 * scale)) / len(seeds)))
     programs = [("tampered_runs.py", "--count", share, "--seed", str(one)) for one in seeds]
 
-    def by_seed(told: list[Found]) -> Found:
+    def by_seed(told: list[PartResults]) -> PartResults:
         return {"seeds": {str(one): found for one, found in zip(seeds, told, strict=True) if found}}
 
     return _run(programs, by_seed, keep)
 
 
-def wrong(found: Found) -> list[str]:
+def wrong(found: PartResults) -> list[str]:
     """That a program said so."""
     return [found["failed"]] if "failed" in found else []
 
 
-def _run(programs: list[tuple[str, ...]], together: Callable[[list[Found]], Found], keep: Keep) -> Found:
+def _run(
+    programs: list[tuple[str, ...]], together: Callable[[list[PartResults]], PartResults], keep: Keep
+) -> PartResults:
     """Runs programs beside each other to their end. Returns what `together` makes of the last line of each."""
     begun = [
         subprocess.Popen([sys.executable, str(HERE / name), "--json", *rest], stdout=subprocess.PIPE, text=True)
         for name, *rest in programs
     ]
-    told: list[Found] = [{} for _ in begun]
+    told: list[PartResults] = [{} for _ in begun]
 
     def listen(number: int, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None

@@ -10,7 +10,7 @@ from pathlib import Path
 from . import builds, fuzzing, others, soak
 from .faults import do_harm
 from .interruptions import KILLS, SIGNALS, interrupt
-from .keeping import Found, Keep
+from .keeping import Keep, PartResults
 
 TESTS = Path(__file__).parents[2] / "tests"
 """It has the namespaces that play machines."""
@@ -28,37 +28,37 @@ class Part:
         needs_host: whether it runs in a throw-away host.
     """
 
-    run: Callable[[Path, float, int, list[str], Keep], Found]
-    wrong: Callable[[Found], list[str]]
+    run: Callable[[Path, float, int, list[str], Keep], PartResults]
+    wrong: Callable[[PartResults], list[str]]
     needs_host: bool = True
 
 
 _MUST_BE_ZERO = ("lost", "half", "left_over", "sets_that_differ", "tracebacks", "hung", "other_codes")
 
 
-def _kills(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) -> Found:
+def _kills(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) -> PartResults:
     return interrupt(KILLS, round(200 * scale), scratch, seed, only, keep)
 
 
-def _signals(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) -> Found:
+def _signals(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) -> PartResults:
     return interrupt(SIGNALS, round(100 * scale), scratch, seed, only, keep)
 
 
-def _machines(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) -> Found:
+def _machines(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) -> PartResults:
     sys.path.append(str(TESTS))
     from .many_machines import kill_on_machines
 
     return kill_on_machines(scratch, scale, seed, only, keep)
 
 
-def _wrong_on_machines(found: Found) -> list[str]:
+def _wrong_on_machines(found: PartResults) -> list[str]:
     sys.path.append(str(TESTS))
     from .many_machines import wrong
 
     return wrong(found)
 
 
-def _wrong_with_interruptions(found: Found) -> list[str]:
+def _wrong_with_interruptions(found: PartResults) -> list[str]:
     fewer = [
         f"{victim}: {tally['interruptions']} of {tally['asked']} times"
         for victim, tally in found["victims"].items()
@@ -72,7 +72,7 @@ def _wrong_with_interruptions(found: Found) -> list[str]:
     ]
 
 
-def _wrong_with_faults(found: Found) -> list[str]:
+def _wrong_with_faults(found: PartResults) -> list[str]:
     return [
         f"{fault}: {tally[name]} {name.replace('_', ' ')}"
         for fault, tally in found["faults"].items()

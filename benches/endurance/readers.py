@@ -21,7 +21,7 @@ from sixbench.notebook import load
 from sixbench.plan.loading import load_paper
 from sixbench.plan.schedule import block_order
 from sixbench.report import FORMATS, html, write_figures
-from sixbench.report.routes import way_of
+from sixbench.report.routes import route_of
 from sixbench.report.run_comparison import document, render
 from sixbench.store import SERIES, TRIAL, Run, open_run, read_run, verify_run, write_derived
 from sixbench.ui import tables, trial
@@ -154,7 +154,7 @@ def _resume(directory: Path, run: Run, out: Path, dice: random.Random) -> None:
             rules_met(experiment, combination, before.trials)
         if experiment.topologies:
             for combination, path in itertools.product(experiment.combinations[:2], experiment.paths):
-                way_of(path, experiment.topologies[combination.topology_of(path.name)], experiment.between)
+                route_of(path, experiment.topologies[combination.topology_of(path.name)], experiment.between)
     finally:
         writer.close()
     assert read_run(directory).problems == ()

@@ -50,7 +50,7 @@ class Ended:
     where it had to be killed because it hung."""
 
     code: int | None
-    said: str
+    output: str
 
 
 class Running:
@@ -71,7 +71,7 @@ class Running:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                env={**os.environ, "TMPDIR": str(made(scratch / "tmp")), **(environment or {})},
+                env={**os.environ, "TMPDIR": str(created(scratch / "tmp")), **(environment or {})},
             )
         self.started_s = time.monotonic()
 
@@ -102,7 +102,7 @@ class Running:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
             code = None
-        return Ended(code=code, said=self._output.read_text(errors="replace"))
+        return Ended(code=code, output=self._output.read_text(errors="replace"))
 
 
 def sixbench(*arguments: str, scratch: Path, environment: dict[str, str] | None = None) -> Ended:
@@ -110,7 +110,7 @@ def sixbench(*arguments: str, scratch: Path, environment: dict[str, str] | None 
     return Running(*arguments, scratch=scratch, environment=environment).end()
 
 
-def made(folder: Path) -> Path:
+def created(folder: Path) -> Path:
     """The folder, made where it is not there."""
     folder.mkdir(parents=True, exist_ok=True)
     return folder

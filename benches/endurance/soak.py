@@ -48,7 +48,7 @@ def soak(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) ->
     try:
         while running.wait_until(len(samples) * EVERY_S) and len(samples) * EVERY_S < HOUR_S * scale:
             samples.append(_sample(running.process.pid, directory))
-            keep(_found(samples) | {"trials": int(samples[-1]["trials"]), "valid": None})
+            keep(_growth(samples) | {"trials": int(samples[-1]["trials"]), "valid": None})
     except STOPS:  # the shorter time counts
         stopped = {"stopped": True}
     if running.process.poll() is not None:
@@ -60,14 +60,14 @@ def soak(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) ->
     running.process.kill()
     running.end()
     trials = read_run(directory).trials
-    return _found(samples) | {
+    return _growth(samples) | {
         "trials": len(trials),
         "valid": sum(trial.status == "ok" for trial in trials),
         **stopped,
     }
 
 
-def _found(samples: list[dict[str, float]]) -> dict[str, Any]:
+def _growth(samples: list[dict[str, float]]) -> dict[str, Any]:
     quarters = {name: [sample[name] for sample in samples] for name in samples[0]} if samples else {}
     return {
         "length_s": round(len(samples) * EVERY_S),

@@ -17,7 +17,7 @@ from endurance.monitor_stock import monitor
 from sixbench.analysis import analyse
 from sixbench.mechanisms import MECHANISMS
 from sixbench.model.bypass import Bypass
-from sixbench.model.calibration import Calibrated, Calibration, FalseAlarms
+from sixbench.model.calibration import Calibrated, Calibration, ComparisonErrors
 from sixbench.model.evidence import Evidence, evidence_from_json
 from sixbench.model.experiment import Experiment, PlannedTrial
 from sixbench.model.reason import Reason, ReasonKind
@@ -27,7 +27,7 @@ from sixbench.plan.loading import load_paper
 from sixbench.plan.yaml_source import parse_yaml
 from sixbench.report import FORMATS
 from sixbench.rfc.design import design
-from sixbench.store import Guest, create_run, read_run, write_derived
+from sixbench.store import EmulatedMachine, create_run, read_run, write_derived
 from sixbench.store.packet_log import PACKETS, packet_log_parquet
 
 EMULATED = """
@@ -171,7 +171,7 @@ def _native() -> tuple[Synthetic, Files]:
             )
             for path in ("ipv4", "ipv6")
         ),
-        false_alarms=FalseAlarms(
+        false_alarms=ComparisonErrors(
             realtime_ns=synthetic.STARTED_NS, comparisons=20, false=1, changed=10, found=10, change=0.03
         ),
     )
@@ -202,7 +202,7 @@ def _guests() -> tuple[Synthetic, Files]:
             synthetic.environment(),
             kernel=f"{name[7:]}.0",
             clock="virtual",
-            guest=Guest(kernel=name, emulator="QEMU 10.0.2", accelerator="tcg", instruction_ns=1, seed=7),
+            guest=EmulatedMachine(kernel=name, emulator="QEMU 10.0.2", accelerator="tcg", instruction_ns=1, seed=7),
             nodes={"h1": {"net.ipv4.tcp_congestion_control": ["cubic"]}},
         )
         for name in ("debian-5.10", "debian-6.12")
@@ -291,7 +291,7 @@ def _fragmented() -> tuple[Synthetic, Files]:
 
 def _path_mtu() -> tuple[Synthetic, Files]:
     run = _trials(_read(PATH_MTU), blocks=1, metrics={"pmtu_forward_bytes": 1400.0, "pmtu_reverse_bytes": 1400.0})
-    ways = [path_mtu_results.TOLD, path_mtu_results.HOLE]
+    ways = [path_mtu_results.REPORTED, path_mtu_results.HOLE]
     changed = [
         replace(one, client={"forward": ways[index % 2]}, server={"reverse": ways[-index % 2]})
         for index, one in enumerate(run.trials)

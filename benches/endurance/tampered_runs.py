@@ -200,13 +200,14 @@ def _try_one(number: int, seed: int, made: dict[str, Tampered], out: Path, watch
         tried.outcomes[_kind(str(error))] += 1
         if SECRET in str(error) or not str(error).replace("\n", "").isprintable():
             tried.failures.setdefault(
-                f"message: {_kind(str(error))}", _told(number, seed, name, run, doing, f"its message is {error!r}")
+                f"message: {_kind(str(error))}",
+                _failure_report(number, seed, name, run, doing, f"its message is {error!r}"),
             )
     except (Exception, Escape, TooSlow) as error:  # noqa: BLE001, any error but those for users is a finding
         watch.on = False
         frame = traceback.extract_tb(error.__traceback__)[-1]
         kind = f"{type(error).__name__} {frame.filename}:{frame.lineno}"
-        tried.failures.setdefault(kind, _told(number, seed, name, run, doing, traceback.format_exc(limit=-9)))
+        tried.failures.setdefault(kind, _failure_report(number, seed, name, run, doing, traceback.format_exc(limit=-9)))
     finally:
         watch.on = False
         signal.alarm(0)
@@ -235,7 +236,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
     raise TooSlow(f"it took more than {LIMIT_S} s of CPU time, or hung for {HANG_S} s")
 
 
-def _told(number: int, seed: int, name: str, run: Tampered, doing: str, words: str) -> str:
+def _failure_report(number: int, seed: int, name: str, run: Tampered, doing: str, words: str) -> str:
     changes = "; ".join(change.encode("unicode_escape").decode()[:400] for change in run.done)
     repeat = f"python benches/endurance/tampered_runs.py --seed {seed} --only {number}"
     return f"{repeat}\n  {name}, {doing}: {changes}\n{words[-4000:]}"

@@ -192,7 +192,7 @@ def _host_answers(_: str) -> Callable[[random.Random], None]:
         future: Future[Any] = Future()
         request = REQUESTS[asked["op"]].__new__(REQUESTS[asked["op"]])
         agent._pending[1] = _Pending(request=request, future=future)
-        agent._said(words(dice).encode(errors="surrogatepass"))
+        agent._keep_stderr(words(dice).encode(errors="surrogatepass"))
         data = b"".join(line(asked["answer"], dice) for _ in range(dice.randrange(1, 4)))
         while data:
             cut = dice.randrange(1, len(data) + 1)

@@ -10,7 +10,7 @@ import numpy as np
 from intervals import NEAR, Aim
 from numpy.typing import NDArray
 
-from .contender import Said
+from .contender import ToolReport
 from .counters import Counters
 
 DATAGRAM_BYTES = 64
@@ -50,13 +50,13 @@ class Observed:
     Attributes:
         window: what the kernel counted at the receiver in the middle of the traffic; None where it ended too early.
         whole: the same from before the traffic to after it.
-        said: what the tool says.
+        tool_report: what the tool says.
         gap_errors_ns: of the captured flow; None where nothing was captured.
     """
 
     window: Counters | None
     whole: Counters
-    said: Said
+    tool_report: ToolReport
     gap_errors_ns: NDArray[np.int64] | None = None
 
 
@@ -81,7 +81,7 @@ class Comparison:
     Attributes:
         unit: of the value.
         value: the yardstick; None where it has nothing.
-        told: how the value is known, for readers.
+        about: how the value is known, for readers.
         wire: what crosses the link: whatever the sender's kernel made, or packets of the MTU, each by itself.
         captured: whether tcpdump looks on.
         limit: the most that our value itself may be in every round, where that is the target.
@@ -91,7 +91,7 @@ class Comparison:
     title: str
     unit: str
     value: Callable[[Observed], float | None]
-    told: str
+    about: str
     wire: Wire
     captured: bool = False
     targets: tuple[Target, ...] = field(default=())
@@ -107,8 +107,8 @@ def _counted(count: Callable[[Counters], int]) -> Callable[[Observed], float | N
     return rate
 
 
-def _said(name: str) -> Callable[[Observed], float | None]:
-    return lambda seen: seen.said.get(name)
+def _reported_by_tool(name: str) -> Callable[[Observed], float | None]:
+    return lambda seen: seen.tool_report.get(name)
 
 
 def _gap_error_p99_ns(seen: Observed) -> float | None:
@@ -117,7 +117,7 @@ def _gap_error_p99_ns(seen: Observed) -> float | None:
 
 
 def _lost_ratio(seen: Observed) -> float | None:
-    lost = seen.whole.datagrams_dropped + seen.whole.dropped + seen.said.get("unsent", 0.0)
+    lost = seen.whole.datagrams_dropped + seen.whole.dropped + seen.tool_report.get("unsent", 0.0)
     total = seen.whole.datagrams + lost
     return lost / total if total else None
 
@@ -130,7 +130,7 @@ COMPARISONS = (
         title="TCP, one stream",
         unit="bit/s",
         value=_counted(lambda window: 8 * window.rx_bytes),
-        told=f"bytes of the receiver's interface, {_COUNTED}; 128 KiB a write, cubic, the kernel's own buffers",
+        about=f"bytes of the receiver's interface, {_COUNTED}; 128 KiB a write, cubic, the kernel's own buffers",
         wire="super-packets",
         targets=(
             Target(ours=OURS, peers=("iperf3",), bound=1.1),
@@ -142,7 +142,7 @@ COMPARISONS = (
         title="UDP, 64 bytes, each its own packet",
         unit="packets/s",
         value=_counted(lambda window: window.datagrams),
-        told=f"datagrams that the receiving program took, {_COUNTED}; a packet each on the veth pair",
+        about=f"datagrams that the receiving program took, {_COUNTED}; a packet each on the veth pair",
         wire="packets",
         targets=(Target(ours=OURS, peers=("iperf3",), bound=4),),
     ),
@@ -151,7 +151,7 @@ COMPARISONS = (
         title="smallest frames, beside datagrams of 64 bytes",
         unit="packets/s",
         value=_counted(lambda window: window.rx_packets),
-        told=f"packets of the receiver's interface, {_COUNTED}; frames of 64 bytes over IPv4 and of 84 over IPv6",
+        about=f"packets of the receiver's interface, {_COUNTED}; frames of 64 bytes over IPv4 and of 84 over IPv6",
         wire="packets",
         targets=(
             Target(ours=OURS_FRAMES, peers=("iperf3",), bound=4),
@@ -164,8 +164,8 @@ COMPARISONS = (
         key="udp-offload",
         title="UDP, 1400 bytes, offload allowed",
         unit="bit/s",
-        value=_said("received_bps"),
-        told="payload that the receiver says it took",
+        value=_reported_by_tool("received_bps"),
+        about="payload that the receiver says it took",
         wire="super-packets",
         targets=(Target(ours=OURS_OFFLOAD, peers=("iperf3 --gsro",), bound=1.1),),
     ),
@@ -173,8 +173,8 @@ COMPARISONS = (
         key="tcp-rr",
         title="TCP request/response, 64 bytes",
         unit="1/s",
-        value=_said("transactions_per_s"),
-        told="round trips that the client says it made; TCP_NODELAY",
+        value=_reported_by_tool("transactions_per_s"),
+        about="round trips that the client says it made; TCP_NODELAY",
         wire="super-packets",
         targets=(
             Target(ours=OURS, peers=("sockperf", "netperf"), bound=AS_FAST, near=0.0),
@@ -185,8 +185,8 @@ COMPARISONS = (
         key="udp-rr",
         title="UDP request/response, 64 bytes",
         unit="1/s",
-        value=_said("transactions_per_s"),
-        told="round trips that the client says it made",
+        value=_reported_by_tool("transactions_per_s"),
+        about="round trips that the client says it made",
         wire="super-packets",
         targets=(
             Target(ours=OURS, peers=("sockperf", "netperf"), bound=AS_FAST, near=0.0),
@@ -198,7 +198,7 @@ COMPARISONS = (
         title="TCP connect, request, response, close",
         unit="1/s",
         value=_counted(lambda window: window.accepted),
-        told=f"connections accepted, {_COUNTED}; one byte each way, one connection at a time unless named otherwise",
+        about=f"connections accepted, {_COUNTED}; one byte each way, one connection at a time unless named otherwise",
         wire="super-packets",
         targets=(
             Target(ours=OURS, peers=("netperf",), bound=1.5),
@@ -210,7 +210,7 @@ COMPARISONS = (
         title="UDP at 10,000 packets/s: error of inter-packet time",
         unit="ns",
         value=_gap_error_p99_ns,
-        told="99th percentile of |distance between two arrivals - 100 us|, by the kernel's timestamps in a capture of "
+        about="99th percentile of |distance between two arrivals - 100 us|, by the kernel's timestamps in a capture of "
         "tcpdump at the receiver",
         wire="packets",
         captured=True,
@@ -221,7 +221,7 @@ COMPARISONS = (
         title="frames at 10,000 packets/s: error of inter-packet time",
         unit="ns",
         value=_gap_error_p99_ns,
-        told="as of udp-paced; without XDP, which takes frames before a capture sees them",
+        about="as of udp-paced; without XDP, which takes frames before a capture sees them",
         wire="packets",
         captured=True,
         targets=tuple(
@@ -234,7 +234,7 @@ COMPARISONS = (
         title="UDP at 100,000 packets/s: loss",
         unit="1",
         value=_lost_ratio,
-        told="datagrams that the kernels dropped, and of ours those that were due and not sent, as a share of all",
+        about="datagrams that the kernels dropped, and of ours those that were due and not sent, as a share of all",
         wire="packets",
         limit=0.0,
     ),

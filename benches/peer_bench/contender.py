@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Said = dict[str, float]
+ToolReport = dict[str, float]
 """Figures in a tool's output, by name with unit: `received_bps`, `received_pps`, `transactions_per_s`, `unsent`, ...
 Those that it does not print are absent."""
 
@@ -43,7 +43,7 @@ class Command:
     client: list[str]
     listens: tuple[Transport, int]
     server_ends: bool = False
-    read: Callable[[str, str], Said]
+    read: Callable[[str, str], ToolReport]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class Trial:
 
     workload: str
     params: dict[str, Any]
-    read: Callable[[dict[str, Any], dict[str, Any]], Said]
+    read: Callable[[dict[str, Any], dict[str, Any]], ToolReport]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,7 +31,7 @@ from sixbench.model.topology import Interface
 
 from . import capture
 from .comparisons import Comparison, Observed, Wire
-from .contender import FAMILIES, Command, Contender, Ends, Family, Said, Trial, Unreadable
+from .contender import FAMILIES, Command, Contender, Ends, Family, ToolReport, Trial, Unreadable
 from .counters import Counters, captures, listens, read_counters
 from .memory import Most, children, restart_high_water
 
@@ -73,7 +73,7 @@ class Measured:
     """
 
     value: float
-    said: Said
+    tool_report: ToolReport
     wire_pps: float | None
     memory_bytes: int | None
     gap_errors_ns: dict[str, float] | None
@@ -119,7 +119,7 @@ class Pair:
                 whole = self._counters(interface, family).since(before)
                 times = taken.finish() if taken else None
             errors = None if times is None else capture.gap_errors_ns(times, 100_000, SKIP_NS)
-            seen = Observed(window=window, whole=whole, said=said, gap_errors_ns=errors)
+            seen = Observed(window=window, whole=whole, tool_report=said, gap_errors_ns=errors)
             value = comparison.value(seen)
         except (AgentError, Unreadable, LookupError, ValueError) as error:
             raise Failed(str(error)) from error
@@ -127,7 +127,7 @@ class Pair:
             raise Failed("too little arrived" if window else "it ended before the end of the window")
         return Measured(
             value=value,
-            said=said,
+            tool_report=said,
             wire_pps=window.a_second(window.rx_packets) if window else None,
             memory_bytes=running.most.bytes,
             gap_errors_ns=None if errors is None else capture.quantiles_ns(errors),
@@ -197,7 +197,7 @@ class _Ours(_Running):
     def pids(self) -> list[int]:
         return [self._pair.client.pid, self._pair.server.pid]
 
-    def finish(self) -> Said:
+    def finish(self) -> ToolReport:
         client = self._pair.client.wait(self.client, "run", GRACE_S)
         sent = {"sent": client["sent"]} if "sent" in client else {}
         server = self._pair.server.call("finish", session=self._session, timeout_ns=2_000_000_000, **sent)
@@ -237,7 +237,7 @@ class Theirs(_Running):
     def pids(self) -> list[int]:
         return [pid for pid in self._children() if pid not in self._others]
 
-    def finish(self) -> Said:
+    def finish(self) -> ToolReport:
         """Waits for the client, and returns what the tool says. Raises `Failed` or `Unreadable`."""
         client = self._pair.client.wait(self.client, "exec", GRACE_S)
         if not self._command.server_ends:

@@ -55,7 +55,7 @@ class Results:
             "nice": self.nice,
             "tools": self.tools,
             "absent": self.absent,
-            "comparisons": {c.key: {"title": c.title, "unit": c.unit, "told": c.told} for c in COMPARISONS},
+            "comparisons": {c.key: {"title": c.title, "unit": c.unit, "told": c.about} for c in COMPARISONS},
             "commands": [
                 {"comparison": comparison, "contender": contender, "family": family, "run": run}
                 for (comparison, contender, family), run in self.commands.items()

@@ -64,7 +64,7 @@ def markdown(results: Results) -> str:
         "",
         *_table(VALUE_HEADS, value_cells(results)),
         "",
-        *[f"- {comparison.title}: {comparison.told}." for comparison in COMPARISONS],
+        *[f"- {comparison.title}: {comparison.about}." for comparison in COMPARISONS],
         "",
         "## Versions",
         "",

@@ -27,7 +27,7 @@ class Value:
     round: int
     value: float | None = None
     failure: str | None = None
-    said: dict[str, float] | None = None
+    tool_reports: dict[str, float] | None = None
     wire_pps: float | None = None
     memory_bytes: int | None = None
     gap_errors_ns: dict[str, float] | None = None

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from peer_bench.contender import Command, Contender, Ends, Said, Tool, Unreadable
+from peer_bench.contender import Command, Contender, Ends, Tool, ToolReport, Unreadable
 from peer_bench.pair import Failed, Theirs
 from peer_bench.schedule import mirrored
 from peer_bench.tools import iperf3, sockperf
@@ -113,13 +113,13 @@ def _command(contender: Contender, ends: Ends) -> Command:
     if contender.comparison == "tcp-rr":
         return replace(command, read=_median_round_trip)
 
-    def goodput(client: str, server: str) -> Said:
+    def goodput(client: str, server: str) -> ToolReport:
         return {"value": command.read(client, server)["received_bps"]}
 
     return replace(command, read=goodput)
 
 
-def _median_round_trip(client: str, _: str) -> Said:
+def _median_round_trip(client: str, _: str) -> ToolReport:
     """sockperf tells half of a round trip, in microseconds. Raises `Unreadable`."""
     return {"value": 2000 * number(r"percentile 50\.000 =\s*([\d.]+)", client, "median latency")}
 

@@ -36,7 +36,7 @@ def measure(differences: Differences, seconds: float, directory: Path) -> Run:
     """Whole blocks until the time is over, into a run directory."""
     with AgentHub(find_agent()) as hub:
         experiment, environment = probe_machine(hub, differences.experiment())
-        with measuring(experiment.name, wait=False, told=tell) as presence:
+        with measuring(experiment.name, wait=False, report=tell) as presence:
             manifest = Manifest(
                 run=directory.name,
                 experiment=experiment,

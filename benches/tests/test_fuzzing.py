@@ -14,7 +14,7 @@ pytestmark = pytest.mark.computes
 
 ROOT = Path(__file__).parents[2]
 
-SAID = """\
+LIBFUZZER_OUTPUT = """\
 INFO: Loaded 1 PC tables (385 PCs): 385 [0x55675f7e15f0,0x55675f7e2e00),
 #36\tINITED cov: 85 ft: 119 corp: 20/1627b exec/s: 0 rss: 27Mb
 #39\tNEW    cov: 87 ft: 121 corp: 22/1867b lim: 202 exec/s: 0 rss: 27Mb
@@ -26,7 +26,7 @@ stat::number_of_executed_units: 2695303
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A target that is made up: it ends as its file `code` says."""
     monkeypatch.setattr(fuzzing, "FUZZ", tmp_path / "fuzz")
-    (tmp_path / "said").write_text(SAID)
+    (tmp_path / "said").write_text(LIBFUZZER_OUTPUT)
     file = tmp_path / "layers"
     file.write_text('#!/bin/sh\ncd "${0%/*}"\necho "$@" > arguments\ncat said >&2\nexit "$(cat code)"\n')
     file.chmod(0o755)
@@ -53,8 +53,10 @@ def test_executions_and_edges_are_counted(program: Path) -> None:
 
 def test_a_crash_is_told_and_is_wrong(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program.with_name("code").write_text("77")
-    found = fuzzing._told("layers", lambda: fuzzing._libfuzzer(program, 86, 1))
-    assert capsys.readouterr().out.startswith(f"layers: 2,695,303 executions, 87 of 385 edges covered\n{SAID[:20]}")
+    found = fuzzing._outcome_of("layers", lambda: fuzzing._libfuzzer(program, 86, 1))
+    assert capsys.readouterr().out.startswith(
+        f"layers: 2,695,303 executions, 87 of 385 edges covered\n{LIBFUZZER_OUTPUT[:20]}"
+    )
     [wrong] = fuzzing.wrong({"targets": {"layers": found}})
     assert wrong.startswith("layers: ")
 

@@ -134,7 +134,7 @@ def counted(**values: int) -> Counters:
 def test_rates_are_of_the_window_and_losses_of_the_whole() -> None:
     window = counted(clock_ns=500_000_000, rx_bytes=1000, datagrams=40, accepted=3)
     whole = counted(datagrams=90, datagrams_dropped=6, dropped=2)
-    seen = Observed(window=window, whole=whole, said={"unsent": 2.0, "transactions_per_s": 7.0})
+    seen = Observed(window=window, whole=whole, tool_report={"unsent": 2.0, "transactions_per_s": 7.0})
     values = {key: comparison.value(seen) for key, comparison in KEYS.items()}
     assert (values["tcp-stream"], values["udp-64"], values["tcp-crr"]) == (16000.0, 80.0, 6.0)
     assert (values["tcp-rr"], values["udp-loss"]) == (7.0, 0.1)
@@ -144,15 +144,15 @@ def test_rates_are_of_the_window_and_losses_of_the_whole() -> None:
 def test_what_missed_the_traffic_is_no_value() -> None:
     nothing = counted(clock_ns=500_000_000)
     for window in (None, nothing):
-        assert KEYS["tcp-stream"].value(Observed(window=window, whole=nothing, said={})) is None
-    assert KEYS["udp-loss"].value(Observed(window=None, whole=nothing, said={})) is None
+        assert KEYS["tcp-stream"].value(Observed(window=window, whole=nothing, tool_report={})) is None
+    assert KEYS["udp-loss"].value(Observed(window=None, whole=nothing, tool_report={})) is None
 
 
 def test_the_error_is_the_99th_percentile_of_enough_packets() -> None:
     paced, zero = KEYS["udp-paced"], counted()
     errors = np.arange(0, 10_001, dtype=np.int64)
-    assert paced.value(Observed(window=None, whole=zero, said={}, gap_errors_ns=errors)) == 9900
-    assert paced.value(Observed(window=None, whole=zero, said={}, gap_errors_ns=errors[:500])) is None
+    assert paced.value(Observed(window=None, whole=zero, tool_report={}, gap_errors_ns=errors)) == 9900
+    assert paced.value(Observed(window=None, whole=zero, tool_report={}, gap_errors_ns=errors[:500])) is None
 
 
 def test_counters_are_those_of_the_kernel() -> None:

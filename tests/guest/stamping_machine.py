@@ -12,7 +12,7 @@ from typing import Any
 
 import sixbench
 from sixbench.agent import find_agent
-from sixbench.guest import JOB, Kernel, find_kernel, find_qemu
+from sixbench.guest import JOB, GuestKernel, find_kernel, find_qemu
 from sixbench.guest.debian import dependencies, fetch, fetch_more
 from sixbench.guest.image import find_image
 from sixbench.guest.initramfs import make_initramfs, second_script
@@ -27,7 +27,7 @@ SUITE = "bookworm"
 LIMIT_S = 600
 
 
-def kernel_with_driver(scratch: Path) -> Kernel:
+def kernel_with_driver(scratch: Path) -> GuestKernel:
     """A kernel of Debian with the driver among its modules."""
     doing = "building a driver for tests"
     fetched = fetch(SUITE, scratch)
@@ -61,7 +61,7 @@ def job_files() -> dict[str, bytes]:
     return own | needed | {"ss": ss.read_bytes()}
 
 
-def run_inside(kernel: Kernel) -> dict[str, bytes]:
+def run_inside(kernel: GuestKernel) -> dict[str, bytes]:
     """Runs `inside.py` in a machine with this kernel, on its clock of instructions. Gives the files of its job."""
     agent, executable = find_agent().resolve(), Path(sys.executable)
     disks = lay_out(find_image(agent), kernel.modules_image)

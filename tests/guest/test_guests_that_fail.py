@@ -13,7 +13,7 @@ import pytest
 from waiting import PATIENCE_S, wait_for
 
 from sixbench.agent import find_agent
-from sixbench.guest import GuestCommand, boot, find_kernel
+from sixbench.guest import GuestTask, boot, find_kernel
 from sixbench.lab.registry import start_ticks
 from sixbench.model.errors import CapabilityError
 
@@ -50,7 +50,7 @@ def boot_with(script: str, silence_s: float, monkeypatch: pytest.MonkeyPatch) ->
     """Message about a guest whose second script is this one."""
     module = importlib.import_module("sixbench.guest.boot")
     monkeypatch.setattr(module, "second_script", lambda *arguments: script)
-    command = GuestCommand(arguments=("--version",), agent=find_agent(), limit_s=60, silence_s=silence_s)
+    command = GuestTask(arguments=("--version",), agent=find_agent(), limit_s=60, silence_s=silence_s)
     with pytest.raises(CapabilityError) as error:
         boot(find_kernel(KERNEL), command, lambda line: None)
     assert guest_below(os.getpid()) is None

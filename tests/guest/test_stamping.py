@@ -21,7 +21,7 @@ ALL = [0, 1, 1]
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+def stamping_results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     kernel = kernel_with_driver(tmp_path_factory.mktemp("kernel"))
     try:
         yield json.loads(run_inside(kernel)["told.json"])

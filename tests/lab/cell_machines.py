@@ -61,7 +61,7 @@ class Machines:
         self._begun.append(process)
         return process
 
-    def said(self, machine: str, command: str) -> str:
+    def output_of(self, machine: str, command: str) -> str:
         """Output of a command on a machine so far."""
         return (self._scratch / f"{machine}-{command}.log").read_text(errors="replace")
 

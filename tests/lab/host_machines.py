@@ -82,7 +82,7 @@ class Machines:
         self.know(scratch / "host_key.pub")
         self.sshd = {name: self._sshd(name) for name in names}
         for name in self.sshd:
-            wait_for(lambda name=name: "Server listening" in self.said(name))
+            wait_for(lambda name=name: "Server listening" in self.output_of(name))
 
     def know(self, key: Path) -> None:
         """Lets the user's known_hosts have that key for all hosts."""
@@ -146,7 +146,7 @@ class Machines:
         stdout, stderr = process.communicate(timeout=timeout_s)
         return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
-    def said(self, name: str) -> str:
+    def output_of(self, name: str) -> str:
         """Output of the sshd of a machine so far."""
         return (self.scratch / f"{name}.log").read_text(errors="replace")
 

@@ -115,7 +115,7 @@ def from_edge(port: int) -> Ends:
 
 IN4 = Ends(source="192.0.2.1", destination="198.51.100.1")
 IN6 = Ends(source="2001:db8:1::1", destination="2001:db8:2::1")
-OWN = ("--own4", "192.0.2.254", "--own6", "2001:db8:1::fe")
+ERROR_SOURCES = ("--own4", "192.0.2.254", "--own6", "2001:db8:1::fe")
 FROM_LOCAL4 = ("--local", TUNNEL4.destination, "--remote", TUNNEL4.source)
 FROM_LOCAL6 = ("--local", TUNNEL6.destination, "--remote", TUNNEL6.source)
 
@@ -262,7 +262,7 @@ MECHANISMS = {
         },
     ),
     "6in4": PacketCase(
-        words=("6in4", *FROM_LOCAL4, *OWN[2:], "--mtu", "1480", "--tos", "40", "--ttl", "9", "--no-ecn"),
+        words=("6in4", *FROM_LOCAL4, *ERROR_SOURCES[2:], "--mtu", "1480", "--tos", "40", "--ttl", "9", "--no-ecn"),
         node=("*used up",),
         packets=lambda: through_tunnel(TUNNEL4, 41, of_ipv6(IN6)),
     ),
@@ -290,17 +290,17 @@ MECHANISMS = {
         node=(*TRACKED, "*unreachable"),
     ),
     "4in6": PacketCase(
-        words=("4in6", *FROM_LOCAL6, *OWN[:2], "--mtu", "1460"),
+        words=("4in6", *FROM_LOCAL6, *ERROR_SOURCES[:2], "--mtu", "1460"),
         node=("*used up", "*bad header checksum", "too long"),
         packets=lambda: through_tunnel(TUNNEL6, 4, of_ipv4(IN4)),
     ),
     "gre": PacketCase(
-        words=("gre", *FROM_LOCAL4, *OWN),
+        words=("gre", *FROM_LOCAL4, *ERROR_SOURCES),
         node=("*used up", "*bad header checksum"),
         packets=lambda: through_tunnel(TUNNEL4, 47, both(IN4, IN6)),
     ),
     "6to4": PacketCase(
-        words=("6to4", "--local", "203.0.113.1", *OWN[2:]),
+        words=("6to4", "--local", "203.0.113.1", *ERROR_SOURCES[2:]),
         node=("*used up",),
         packets=lambda: (
             through_tunnel(TUNNEL4, 41, of_ipv6(Ends(source="2002:cb00:7102::1", destination="2002:cb00:7101::1")))
@@ -308,7 +308,7 @@ MECHANISMS = {
         ),
     ),
     "6rd": PacketCase(
-        words=("6rd", "--local", "203.0.113.1", "--prefix", "2001:db8::/32", "--br", "203.0.113.2", *OWN[2:]),
+        words=("6rd", "--local", "203.0.113.1", "--prefix", "2001:db8::/32", "--br", "203.0.113.2", *ERROR_SOURCES[2:]),
         node=("*used up",),
         packets=lambda: (
             through_tunnel(

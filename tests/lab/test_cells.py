@@ -43,7 +43,7 @@ def run(pair: Machines, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "shared.yaml").write_text(EXPERIMENT)
     documented = [folder / "shared.yaml" if word == "quickstart" else word for word in pair.documented("head", "run")]
     process = pair.begin("head", *documented, "--out", folder / "out", "--quiet")
-    assert process.wait(PATIENCE_S) == 0, pair.said("head", "run")
+    assert process.wait(PATIENCE_S) == 0, pair.output_of("head", "run")
     return folder / "out"
 
 
@@ -91,10 +91,10 @@ def test_the_report_has_what_each_cell_says(run: Path) -> None:
 
 def refused(pair: Machines, *arguments: str | Path) -> str:
     """The one sentence of a run that is refused."""
-    before = pair.said("head", "run")
+    before = pair.output_of("head", "run")
     process = pair.run("run", *arguments)
     assert process.wait(PATIENCE_S) in (2, 3)
-    said = pair.said("head", "run")[len(before) :].strip()
+    said = pair.output_of("head", "run")[len(before) :].strip()
     assert len(said.splitlines()) == 1, said
     return said
 

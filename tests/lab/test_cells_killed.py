@@ -47,7 +47,7 @@ def test_kills(pair: Machines, tmp_path: Path) -> None:
         there = blocks(directory)
         after = min(there + dice.randint(2, 4), 38)
         wait_for(lambda: run.poll() is not None or blocks(directory) >= after)  # noqa: B023, called at once
-        assert run.poll() is None, pair.said("head", "run") + pair.said("head", "resume")
+        assert run.poll() is None, pair.output_of("head", "run") + pair.output_of("head", "resume")
         if victim == "cell":
             name = dice.choice(sorted(cells))
             pair.kill(cells[name])
@@ -58,7 +58,7 @@ def test_kills(pair: Machines, tmp_path: Path) -> None:
         else:
             pair.kill(run)
             run = pair.run("resume", directory)
-    assert run.wait(PATIENCE_S) == 0, pair.said("head", "run") + pair.said("head", "resume")
+    assert run.wait(PATIENCE_S) == 0, pair.output_of("head", "run") + pair.output_of("head", "resume")
     found = read_run(directory)
     assert found.problems == ()
     assert verify_run(found) == []

@@ -66,7 +66,7 @@ def lab(sixbench: Any, tmp_path: Path, request: pytest.FixtureRequest) -> Iterat
     assert not list(Path("/run/sixbench").glob(f"{NAME}*"))
 
 
-def told(lab: Any, node: str, commands: list[list[str]]) -> list[tuple[int, str]]:
+def outputs_of(lab: Any, node: str, commands: list[list[str]]) -> list[tuple[int, str]]:
     """The exit code and the output of commands that run in a node one after the other."""
     end = "====="
     script = "".join(f"{shlex.join(words)}; echo {end} $?\n" for words in commands)
@@ -84,7 +84,7 @@ def told(lab: Any, node: str, commands: list[list[str]]) -> list[tuple[int, str]
 
 def test_resolvers_and_dig_understand_every_answer(lab: Any) -> None:
     ahosts = [["getent", "ahostsv6", name] for name in ("server", "client", "ipv4only.arpa", "nobody")]
-    found = told(lab, "client", [*ahosts, ["getent", "hosts", SYNTHESISED]])
+    found = outputs_of(lab, "client", [*ahosts, ["getent", "hosts", SYNTHESISED]])
     assert [(code, {line.split()[0] for line in text.splitlines()}) for code, text in found[:4]] == [
         (0, {SYNTHESISED}),
         (0, {"2001:2::1"}),
@@ -94,7 +94,7 @@ def test_resolvers_and_dig_understand_every_answer(lab: Any) -> None:
     assert found[4][1].split() == [SYNTHESISED, "server"]
     assert lab("server", "getent", "ahostsv4", "server").stdout.split()[0] == "198.18.1.2"
     for (words, parts), (code, text) in zip(
-        QUESTIONS, told(lab, "client", [["dig", *words] for words, _ in QUESTIONS]), strict=True
+        QUESTIONS, outputs_of(lab, "client", [["dig", *words] for words, _ in QUESTIONS]), strict=True
     ):
         is_right = text.split() == parts if "+short" in words else all(part in text for part in parts)
         assert (code, is_right, "WARNING" in text) == (0, True, False), (words, text)

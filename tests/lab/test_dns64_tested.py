@@ -35,7 +35,7 @@ while True:
 LONGEST_S = 600
 
 
-OWN = {"mechanism": {"nat64": {"nodes": ["dut"], "dns64": "dut"}}}
+NAT64_WITH_DNS64 = {"mechanism": {"nat64": {"nodes": ["dut"], "dns64": "dut"}}}
 
 
 def program(kind: str) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def test_one_that_answers_wrongly_or_by_errors_has_no_rate_and_is_told_for_it(
     assert states["section 9.2.1"][0] == "not met"
 
 
-@pytest.mark.parametrize("dut", [program("right"), OWN], ids=["a program", "ours"])
+@pytest.mark.parametrize("dut", [program("right"), NAT64_WITH_DNS64], ids=["a program", "ours"])
 def test_one_that_answers_rightly_has_a_rate_beside_the_testers_own(
     sixbench: Any, tmp_path: Path, dut: dict[str, Any]
 ) -> None:

@@ -14,7 +14,7 @@ from lab.commands import Doctor
 from lab.unprivileged import run_as_nobody
 
 
-def told(done: subprocess.CompletedProcess[str]) -> dict[tuple[str, str], dict[str, str]]:
+def answers_by_mechanism(done: subprocess.CompletedProcess[str]) -> dict[tuple[str, str], dict[str, str]]:
     assert "Traceback" not in done.stderr
     answers = json.loads(done.stdout)["mechanisms"]
     return {(answer["mechanism"], answer["engine"]): answer for answer in answers}
@@ -22,7 +22,7 @@ def told(done: subprocess.CompletedProcess[str]) -> dict[tuple[str, str], dict[s
 
 def test_every_mechanism_is_tried_with_every_engine_and_the_reason_is_said(doctor: Doctor) -> None:
     assert doctor.data.returncode == 0, doctor.data.stderr
-    answers = told(doctor.data)
+    answers = answers_by_mechanism(doctor.data)
     if os.environ.get("SIXBENCH_EXPECT_LAB") == "1":
         ours = {pair: answer for pair, answer in answers.items() if pair[1] in ("ebpf", "user")}
         assert {pair: answer["reason"] for pair, answer in ours.items() if answer["answer"] != "yes"} == {}
@@ -41,7 +41,7 @@ def test_the_matrix_names_every_mechanism_and_engine(doctor: Doctor) -> None:
     lines = [line.split() for line in doctor.shown.stdout.splitlines()]
     start = next(index for index, line in enumerate(lines) if line[:1] == ["mechanism"])
     engines = lines[start][1:]
-    assert sorted(engines) == sorted({engine for _, engine in told(doctor.data)})
+    assert sorted(engines) == sorted({engine for _, engine in answers_by_mechanism(doctor.data)})
     assert {"kernel", "ebpf", "user"} <= set(engines)
     rows = {
         line[0]: dict(zip(engines, line[1:], strict=True))
@@ -82,7 +82,7 @@ def test_the_conclusion_is_the_last_that_is_said_and_the_same_in_json(doctor: Do
 def test_a_user_is_told_what_bpf_needs_and_that_user_space_does_without(nobodys_directory: Path) -> None:
     done = run_as_nobody(nobodys_directory, "doctor", "--json")
     assert done.returncode == 0, done.stderr
-    answers = told(done)
+    answers = answers_by_mechanism(done)
     for (_, engine), answer in answers.items():
         if engine == "user":
             assert answer["answer"] == "yes", answer
@@ -104,4 +104,4 @@ def test_where_no_namespace_may_be_made_everything_is_unknown_and_the_exit_code_
     assert conclusion["sentence"] == "Not ready. 1 thing is missing:"
     assert conclusion["missing"][0]["what"].startswith("network namespaces: ")
     assert conclusion["missing"][0]["mend"]
-    assert {answer["answer"] for answer in told(done).values()} == {"unknown"}
+    assert {answer["answer"] for answer in answers_by_mechanism(done).values()} == {"unknown"}

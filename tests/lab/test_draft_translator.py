@@ -22,7 +22,7 @@ from sixbench.model.stage import Program, Stage
 from sixbench.model.topology import Topology
 from sixbench.report.figures.data import Context
 from sixbench.report.figures.headers import drawings
-from sixbench.report.routes import way_of
+from sixbench.report.routes import route_of
 from sixbench.store import read_run
 
 PREFIX, POOL = IPv6Network("64:ff9b::/96"), IPv4Network("192.0.2.0/24")
@@ -137,7 +137,7 @@ def figure_names_both_legs(directory: File) -> None:
     [drawing] = drawings(Context.of(experiment, recorded.trials), recorded)
     shown = [text.get_text() for axes in drawing.draw(7.0).figure.axes for text in axes.texts]
     assert {"h1-r1", "r1-r2, r2-h2", "IPv6\n40", "IPv4\n20"} <= set(shown)
-    way = way_of(experiment.paths[0], experiment.topologies[0], experiment.between)
+    way = route_of(experiment.paths[0], experiment.topologies[0], experiment.between)
     assert way is not None
     assert [(stretch.nodes, stretch.headers) for stretch in way.stretches] == [
         (("h1", "r1"), ("ipv6",)),

@@ -227,7 +227,7 @@ def _attempts(prediction: Prediction) -> list[Attempt]:
 def _learns_within_a_datagram(prediction: Prediction) -> bool:
     """True if errors about the first packets of a datagram come while a tunnel's entry sends its others."""
     return any(
-        attempt.told and any(work.too_long > 1 for (node, _), work in attempt.work.items() if node != "h1")
+        attempt.learned_mtus and any(work.too_long > 1 for (node, _), work in attempt.work.items() if node != "h1")
         for attempt in prediction.attempts
     )
 

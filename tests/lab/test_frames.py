@@ -8,7 +8,7 @@ from lab.experiments import TESTERS, read
 from sixbench.agent import AgentHub
 from sixbench.bench.laboratory import Laboratories
 from sixbench.bench.proof.losses import joined
-from sixbench.bench.record import Trial
+from sixbench.bench.record import TrialTask
 from sixbench.bench.trial import References, run_trial
 from sixbench.model.reason import ReasonKind
 from sixbench.model.trial import TrialRecord
@@ -41,7 +41,7 @@ def trials(hub: AgentHub, ruleset: str = "", text: str = EXPERIMENT, **settings:
                 done = laboratory.agents["r1"].call("exec", argv=["nft", "-f", "-"], stdin=ruleset)
                 assert done["exit"] == 0, done["stderr"]
             combination = next(one for one in experiment.combinations if one.name == planned.combination)
-            trial = Trial(experiment=experiment, combination=combination, planned=planned, sequence=number)
+            trial = TrialTask(experiment=experiment, combination=combination, planned=planned, sequence=number)
             references = References(theory=expected_amid_changes)
             found.append(run_trial(trial, laboratory, network, references).record)
     finally:

@@ -11,7 +11,7 @@ from lab.experiments import read
 from sixbench.agent import Agent, AgentHub
 from sixbench.bench.events import Events
 from sixbench.bench.laboratory import Laboratories
-from sixbench.bench.record import Trial
+from sixbench.bench.record import TrialTask
 from sixbench.bench.trial import References, run_trial
 from sixbench.model.trial import TrialRecord
 from sixbench.plan.schedule import block_order
@@ -52,7 +52,9 @@ def trial(
         timer = threading.Timer(0.2, change)
         monkeypatch.setattr(Events, "start", lambda self: timer.start())
         try:
-            trial = Trial(experiment=experiment, combination=experiment.combinations[0], planned=planned, sequence=1)
+            trial = TrialTask(
+                experiment=experiment, combination=experiment.combinations[0], planned=planned, sequence=1
+            )
             return run_trial(trial, laboratory, network, References(theory=expected_amid_changes)).record
         finally:
             timer.join()

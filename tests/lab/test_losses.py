@@ -10,7 +10,7 @@ from lab.experiments import read
 
 from sixbench.agent import Agent, AgentHub
 from sixbench.bench.laboratory import Laboratories
-from sixbench.bench.record import Trial
+from sixbench.bench.record import TrialTask
 from sixbench.bench.trial import References, run_trial
 from sixbench.model.trial import TrialRecord
 from sixbench.plan.schedule import block_order
@@ -64,7 +64,7 @@ def trials(hub: AgentHub, text: str, prepare: Prepare = lambda agents: None) -> 
             laboratory, network = laboratories.get(experiment.path(planned.path), 0)
             if number == 0 or not network.is_plain:
                 prepare(laboratory.agents)
-            trial = Trial(
+            trial = TrialTask(
                 experiment=experiment, combination=experiment.combinations[0], planned=planned, sequence=number
             )
             outcome = run_trial(trial, laboratory, network, References(theory=expected_amid_changes))

@@ -12,7 +12,7 @@ from lab.networks import Watched, built, send_datagram
 from waiting import wait_for
 
 from sixbench.agent import Agent, AgentHub
-from sixbench.agent.requests import Counters, TranslatorCounters
+from sixbench.agent.requests import Counters, TranslatorCountersRequest
 from sixbench.model.captured import TransportHeader
 
 UDP = 17
@@ -109,7 +109,7 @@ def test_a_border_relay_turns_packets_between_edges_back_if_so_told(hub: AgentHu
             [packet] = [packet for packet in watched.arrived() if packet[9] == UDP]
             assert packet[12:16] == bytes([192, 0, 2, 2])
             hops[hairpin] = packet[8]
-            [counted] = lab.agents["br"].answer(TranslatorCounters()).translators.values()
+            [counted] = lab.agents["br"].answer(TranslatorCountersRequest()).translators.values()
             assert ("hairpin" in counted.slow) == (hairpin == "true")
         finally:
             lab.close()

@@ -14,7 +14,7 @@ from reasons import texts
 from sixbench.agent import Agent, AgentHub
 from sixbench.bench.laboratory import Laboratories, Laboratory
 from sixbench.bench.mechanism_doctor import refusals
-from sixbench.bench.record import Trial
+from sixbench.bench.record import TrialTask
 from sixbench.bench.trial import References, run_trial
 from sixbench.mechanisms import MECHANISMS
 from sixbench.model.leg import Leg
@@ -110,7 +110,9 @@ def one_trial(hub: AgentHub, engine: str, workload: str, *changes: Any) -> list[
         laboratory, network = laboratories.get(experiment.paths[0], 0)
         if change is not None:
             change(laboratory)
-        trial = Trial(experiment=experiment, combination=experiment.combinations[0], planned=planned, sequence=sequence)
+        trial = TrialTask(
+            experiment=experiment, combination=experiment.combinations[0], planned=planned, sequence=sequence
+        )
         outcome = run_trial(trial, laboratory, network, References(theory=expected_amid_changes))
         records.append(outcome.record)
     laboratories.close()

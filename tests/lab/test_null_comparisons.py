@@ -27,11 +27,11 @@ class Watching(Observer):
 
     def __init__(self, stop_after: int | None = None) -> None:
         self.trials: list[TrialRecord] = []
-        self.told: list[tuple[int, int]] = []
+        self.progress_calls: list[tuple[int, int]] = []
         self._stop_after = stop_after
 
     def progress(self, done: int, expected: int, remaining_ns: int, decided: int | None = None) -> None:
-        self.told.append((done, expected))
+        self.progress_calls.append((done, expected))
 
     def trial_begins(self, *trial: object) -> None:
         pass
@@ -67,8 +67,8 @@ def test_comparisons_that_were_interrupted_go_on_where_they_were(
     runs = measure(planned, tmp_path, hub, environment, second, [])
     assert [len(run.trials) for run in runs] == [10, 10]
     assert len(second.trials) == 7
-    assert first.told[0] == (0, 20)
-    assert second.told[-1] == (19, 20)
+    assert first.progress_calls[0] == (0, 20)
+    assert second.progress_calls[-1] == (19, 20)
     assert {trial.started_realtime_ns for run in runs for trial in run.trials} == {
         trial.started_realtime_ns for trial in [*first.trials, *second.trials]
     }

@@ -20,10 +20,10 @@ from packets_through import packets_through
 from waiting import wait_for
 
 from sixbench.agent import Agent, AgentHub
-from sixbench.agent.requests import Counters, PacketSend, TranslatorCounters, TunnelCounters
+from sixbench.agent.requests import Counters, PacketSend, TranslatorCountersRequest, TunnelCountersRequest
 from sixbench.mechanisms.dslite import B4
 from sixbench.mechanisms.nat64 import INSIDE
-from sixbench.model.observation import Count
+from sixbench.model.observation import PacketCount
 
 POOL, PREFIX, CLIENT = "192.0.2.1", "2001:db8:64::", "2001:db8:1::1"
 ADDRESSES = {
@@ -33,7 +33,7 @@ ADDRESSES = {
     "router": "198.51.100.254",
     "inside": "100.64.0.0",
 }
-NONE = Count(packets=0, bytes=0)
+NONE = PacketCount(packets=0, bytes=0)
 OUT = Ends(source=CLIENT, destination=f"{PREFIX}{ADDRESSES['server']}", ports=(BOUND_PORT, SERVER_PORT))
 ANSWER = Ends(source=ADDRESSES["server"], destination=POOL, ports=(SERVER_PORT, BOUND_PORT))
 
@@ -126,7 +126,7 @@ def test_a_network_lets_nothing_in_that_has_no_binding(hub: AgentHub, tmp_path: 
         send(server, to, in4(answer, udp(answer)))
         wait_for(lambda: without_socket(client, "Udp6") == 1)
         came = [packet for packet in at_client.arrived() if packet[:1] == b"\x60" and not is_of_the_link(packet)]
-        [state] = router.answer(TranslatorCounters()).translators.values()
+        [state] = router.answer(TranslatorCountersRequest()).translators.values()
         assert [(packet[8:40], packet[40:44]) for packet in came] == [(in6(out.back, b"")[8:], udp(out.back)[:4])]
         assert (state.to_ipv6.packets, state.answered) == (1, {})
 
@@ -155,7 +155,7 @@ def test_nobody_outside_reaches_a_b4_by_its_well_known_address(hub: AgentHub, me
         behind = Ends(source=str(last.destination), destination=str(own))
         send(server, to, in4(behind, echo(behind), ICMP))
         wait_for(lambda: server.answer(Counters()).snmp["IcmpMsg"].get("InType0") == 1)
-        [state] = relay.answer(TunnelCounters()).tunnels.values()
+        [state] = relay.answer(TunnelCountersRequest()).tunnels.values()
         assert (state.encapsulated, state.slow_encapsulated) == (NONE, NONE)
 
 

@@ -14,8 +14,8 @@ from processes import children
 
 from sixbench.analysis import analyse
 from sixbench.bench import traffic, trial
-from sixbench.bench.kernels import Kernel
-from sixbench.bench.setting import Setting
+from sixbench.bench.kernels import KernelProcessors
+from sixbench.bench.setting import TrialSetting
 from sixbench.cli import main
 from sixbench.report import FORMATS
 from sixbench.store import read_run
@@ -46,7 +46,7 @@ def test_nodes_are_where_the_evidence_says(tmp_path: Path, monkeypatch: pytest.M
     found: dict[str, list[set[int]]] = {}
     perform = trial.perform
 
-    def watched(setting: Setting, *others: Any, **named: Any) -> Any:
+    def watched(setting: TrialSetting, *others: Any, **named: Any) -> Any:
         performance = perform(setting, *others, **named)
         found.update({name: allowed(agent.pid) for name, agent in setting.watched.items()})
         found["sixbench"] = allowed(os.getpid())
@@ -111,10 +111,10 @@ def kill_and_wait(pid: int) -> None:
 def test_a_run_outlives_what_keeps_processors_awake(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whom: str, reason: str
 ) -> None:
-    run_parts, ask = traffic.run_parts, Kernel.ask
+    run_parts, ask = traffic.run_parts, KernelProcessors.ask
     agents: list[int] = []
 
-    def remembered(self: Kernel) -> Any:
+    def remembered(self: KernelProcessors) -> Any:
         if self._agent is not None and self._agent.pid is not None:
             agents.append(self._agent.pid)
         return ask(self)
@@ -125,7 +125,7 @@ def test_a_run_outlives_what_keeps_processors_awake(
         monkeypatch.setattr(traffic, "run_parts", run_parts)
         return run_parts(*arguments)
 
-    monkeypatch.setattr(Kernel, "ask", remembered)
+    monkeypatch.setattr(KernelProcessors, "ask", remembered)
     monkeypatch.setattr(traffic, "run_parts", without_it)
     directory = run(tmp_path, "keep-awake: true", blocks=3)
     read = read_run(directory)
@@ -148,9 +148,9 @@ def test_what_keeps_processors_awake_leaves_them_to_other_programs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spinners: list[tuple[int, int, str]] = []
-    told = Kernel.told
+    told = KernelProcessors.busy_times
 
-    def looked_at(kernel: Kernel, asked: Any) -> Any:
+    def looked_at(kernel: KernelProcessors, asked: Any) -> Any:
         assert kernel._agent is not None
         assert kernel._agent.pid is not None
         assert os.getsid(kernel._agent.pid) == os.getsid(0)  # it answers as soon as any of ours
@@ -159,7 +159,7 @@ def test_what_keeps_processors_awake_leaves_them_to_other_programs(
         spinners.append((spinner, os.getsid(spinner), share.read_text() if share.exists() else ""))
         return told(kernel, asked)
 
-    monkeypatch.setattr(Kernel, "told", looked_at)
+    monkeypatch.setattr(KernelProcessors, "busy_times", looked_at)
     run(tmp_path, "keep-awake: true")
     assert spinners
     for spinner, session, share in spinners:

@@ -13,7 +13,7 @@ from lab.experiments import Finished, run, wrong
 from lab.networks import Watched, built, execute
 
 from sixbench.agent import AgentHub
-from sixbench.agent.requests import TranslatorCounters
+from sixbench.agent.requests import TranslatorCountersRequest
 from sixbench.mechanisms.embedding import embed
 
 NETWORK = """
@@ -142,7 +142,7 @@ paths: {{dc: {{siit-dc: {{nodes: [r1], engine: {engine}}}}}}}
             (is_asked, str(asks)),
         }
         assert not any(packet.has_wrong_checksum for packet in echoes)
-        [counted] = lab.agents["r1"].answer(TranslatorCounters()).translators.values()
+        [counted] = lab.agents["r1"].answer(TranslatorCountersRequest()).translators.values()
         assert counted.to_ipv4.packets >= 6
         # The first packet of each direction may wait for its next hop.
         assert ("hairpin" in counted.slow) == (engine == "user") or counted.slow["hairpin"].packets <= 2

@@ -11,7 +11,7 @@ from reasons import kinds
 
 from sixbench.agent import AgentHub
 from sixbench.bench.laboratory import Laboratories
-from sixbench.bench.record import Trial
+from sixbench.bench.record import TrialTask
 from sixbench.bench.trial import References, run_trial
 from sixbench.model.reason import ReasonKind
 from sixbench.model.trial import TrialRecord
@@ -94,7 +94,9 @@ def trial_beside(hub: AgentHub, text: str, node: str, program: str, *arguments: 
         stranger = subprocess.Popen([*inside, sys.executable, "-I", "-c", program, *arguments])
         try:
             (planned,) = block_order(experiment, 1)
-            trial = Trial(experiment=experiment, combination=experiment.combinations[0], planned=planned, sequence=1)
+            trial = TrialTask(
+                experiment=experiment, combination=experiment.combinations[0], planned=planned, sequence=1
+            )
             return run_trial(trial, laboratory, network, References(theory=expected_amid_changes)).record
         finally:
             stranger.kill()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from ip_packets import ICMP, ICMPV6
 from lab.commands import with_exit
-from lab.packet_cases import FROM_LOCAL4, FROM_LOCAL6, IN4, IN6, OWN, TUNNEL4, TUNNEL6
+from lab.packet_cases import ERROR_SOURCES, FROM_LOCAL4, FROM_LOCAL6, IN4, IN6, TUNNEL4, TUNNEL6
 from lab.packets import DF, Ends, as_compared, error, in4, in6, udp
 from packets_through import packets_through
 
@@ -46,7 +46,7 @@ class Tunnel:
         of_family = in4 if "." in self.outer.source else in6
         return of_family(self.outer, self.gre + packet, self.protocol)
 
-    def told(self, quoted: bytes, *, mtu_bytes: int | None = None) -> bytes:
+    def errors_about(self, quoted: bytes, *, mtu_bytes: int | None = None) -> bytes:
         """A router's error: that the other end is unreachable, or what MTU its link has."""
         if "." in self.outer.source:
             ends = Ends(source="203.0.113.99", destination=self.outer.source)
@@ -59,18 +59,26 @@ class Tunnel:
 
 GRE4, GRE6 = b"\0\0\x08\0", b"\0\0\x86\xdd"
 TUNNELS = {
-    "6in4": Tunnel(words=("6in4", *FROM_LOCAL4, *OWN[2:]), outer=TUNNEL4.back, inner=IN6, protocol=41),
-    "6to4": Tunnel(words=("6to4", "--local", "203.0.113.1", *OWN[2:]), outer=TUNNEL4.back, inner=IN_6TO4, protocol=41),
+    "6in4": Tunnel(words=("6in4", *FROM_LOCAL4, *ERROR_SOURCES[2:]), outer=TUNNEL4.back, inner=IN6, protocol=41),
+    "6to4": Tunnel(
+        words=("6to4", "--local", "203.0.113.1", *ERROR_SOURCES[2:]), outer=TUNNEL4.back, inner=IN_6TO4, protocol=41
+    ),
     "6rd": Tunnel(
-        words=("6rd", "--local", "203.0.113.1", "--prefix", "2001:db8::/32", *OWN[2:]),
+        words=("6rd", "--local", "203.0.113.1", "--prefix", "2001:db8::/32", *ERROR_SOURCES[2:]),
         outer=TUNNEL4.back,
         inner=IN_6RD,
         protocol=41,
     ),
-    "4in6": Tunnel(words=("4in6", *FROM_LOCAL6, *OWN[:2]), outer=TUNNEL6.back, inner=IN4, protocol=4),
-    "gre, IPv4": Tunnel(words=("gre", *FROM_LOCAL4, *OWN), outer=TUNNEL4.back, inner=IN4, protocol=47, gre=GRE4),
-    "gre, IPv6": Tunnel(words=("gre", *FROM_LOCAL4, *OWN), outer=TUNNEL4.back, inner=IN6, protocol=47, gre=GRE6),
-    "gre over IPv6": Tunnel(words=("gre", *FROM_LOCAL6, *OWN), outer=TUNNEL6.back, inner=IN6, protocol=47, gre=GRE6),
+    "4in6": Tunnel(words=("4in6", *FROM_LOCAL6, *ERROR_SOURCES[:2]), outer=TUNNEL6.back, inner=IN4, protocol=4),
+    "gre, IPv4": Tunnel(
+        words=("gre", *FROM_LOCAL4, *ERROR_SOURCES), outer=TUNNEL4.back, inner=IN4, protocol=47, gre=GRE4
+    ),
+    "gre, IPv6": Tunnel(
+        words=("gre", *FROM_LOCAL4, *ERROR_SOURCES), outer=TUNNEL4.back, inner=IN6, protocol=47, gre=GRE6
+    ),
+    "gre over IPv6": Tunnel(
+        words=("gre", *FROM_LOCAL6, *ERROR_SOURCES), outer=TUNNEL6.back, inner=IN6, protocol=47, gre=GRE6
+    ),
 }
 
 
@@ -96,10 +104,10 @@ def test_a_quote_is_enough_where_it_has_the_addresses(
     least = tunnel.headers - len(tunnel.gre) + 8
     cuts = range(least, len(sent) + 1)
     limits = {1400: least, 1350: 576 - 28}
-    packets = [tunnel.inside(1400), *(tunnel.told(sent[:cut]) for cut in cuts)]
+    packets = [tunnel.inside(1400), *(tunnel.errors_about(sent[:cut]) for cut in cuts)]
     for mtu_bytes, cut in limits.items():
         fits, long = (tunnel.inside(mtu_bytes - tunnel.headers + more) for more in (0, 1))
-        packets += [tunnel.told(tunnel.sent(long)[:cut], mtu_bytes=mtu_bytes), fits, long]
+        packets += [tunnel.errors_about(tunnel.sent(long)[:cut], mtu_bytes=mtu_bytes), fits, long]
     core, device = through(sixbench, tmp_path, tunnel, packets)
     assert [core[0][0], device[0][0]] == ["translated"] * 2
     for cut, one, other in zip(cuts, core[1:], device[1:], strict=False):
@@ -129,8 +137,8 @@ def test_no_error_about_an_error_and_none_about_what_ipv6_guarantees(
     the path takes less than 1280 bytes of them, outer packets have DF clear again."""
     tunnel = TUNNELS["6in4"]
     sent = tunnel.sent(in6(IN6, error(IN6, 1, 0, 0, bytes(40)), ICMPV6))
-    errors = [tunnel.told(sent[:cut]) for cut in (60, 61, len(sent))]
-    told = tunnel.told(tunnel.sent(tunnel.inside(1280))[:28], mtu_bytes=1000)
+    errors = [tunnel.errors_about(sent[:cut]) for cut in (60, 61, len(sent))]
+    told = tunnel.errors_about(tunnel.sent(tunnel.inside(1280))[:28], mtu_bytes=1000)
     packets = [*errors, told, tunnel.inside(1280), tunnel.inside(1281)]
     for passed in through(sixbench, tmp_path, tunnel, packets):
         *about_errors, _, least, more = passed

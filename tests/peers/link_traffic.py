@@ -38,7 +38,7 @@ SENDER_MAC, RECEIVER_MAC = bytes.fromhex("020000000101"), bytes.fromhex("0200000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Way:
+class FrameLink:
     """A link that frames are sent over.
 
     Attributes:
@@ -122,7 +122,7 @@ def frame(number: int, source: bytes, destination: bytes, hops: int = 64) -> byt
     return destination + source + struct.pack("!H", ETHERTYPES[family]) + header + udp + payload
 
 
-def send(ways: list[Way], count: int, rate_per_s: float, under_way_s: float) -> list[Outcome]:
+def send(ways: list[FrameLink], count: int, rate_per_s: float, under_way_s: float) -> list[Outcome]:
     """Sends frames over all ways, each number at the same time, and waits until none is under way any more."""
     sent = [[way.sent(number) for number in range(count)] for way in ways]
     for way in ways:
@@ -139,7 +139,7 @@ def send(ways: list[Way], count: int, rate_per_s: float, under_way_s: float) -> 
     return [_outcome(way, count) for way in ways]
 
 
-def _outcome(way: Way, count: int) -> Outcome:
+def _outcome(way: FrameLink, count: int) -> Outcome:
     entered = {data: at_ns for data, at_ns, is_outgoing in _drain(way.entrance) if is_outgoing}
     numbers = {way.arriving(number): number for number in range(count)}
     outcome = Outcome(count=count)

@@ -25,8 +25,8 @@ from link_traffic import (
     SEES_NOTHING,
     SENDER_MAC,
     SOURCES,
+    FrameLink,
     Outcome,
-    Way,
     frame,
     packet_socket,
     send,
@@ -90,11 +90,11 @@ class Bench:
         ]
         self.peer.run(" && ".join(["{ tc qdisc del dev vec1 root 2>/dev/null || true; }", *told]))
 
-    def _our_way(self, opened: ExitStack, near: int, far: int) -> Way:
+    def _our_way(self, opened: ExitStack, near: int, far: int) -> FrameLink:
         def sent(number: int) -> bytes:
             return frame(number, SENDER_MAC, RECEIVER_MAC)
 
-        return Way(
+        return FrameLink(
             sender=opened.enter_context(packet_socket(near, "eth0", SEES_NOTHING)),
             entrance=opened.enter_context(packet_socket(near, "eth0")),
             exit=opened.enter_context(packet_socket(far, "eth0")),
@@ -102,9 +102,9 @@ class Bench:
             arriving=sent,
         )
 
-    def _way_of_peer(self, opened: ExitStack) -> Way:
+    def _way_of_peer(self, opened: ExitStack) -> FrameLink:
         macs = [bytes.fromhex(self._mac(device).replace(":", "")) for device in ("vec0", "vec1")]
-        return Way(
+        return FrameLink(
             sender=opened.enter_context(packet_socket(self.router.pid, "tap0", SEES_NOTHING)),
             entrance=opened.enter_context(packet_socket(self.router.pid, "tap0")),
             exit=opened.enter_context(packet_socket(self.router.pid, "tap1")),

@@ -22,7 +22,7 @@ from sixbench.mechanisms.resolving import with_dns64
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.yaml_source import parse_yaml
 
-OWN, OTHERS = "own", {"unbound": "unbound", "bind9": "named"}
+OURS, OTHERS = "own", {"unbound": "unbound", "bind9": "named"}
 NETWORK = """\
 topology:
   nodes: {client: host, r1: router, server: host}
@@ -90,7 +90,7 @@ def read(text: str) -> Answer:
 @pytest.mark.parametrize("other", OTHERS)
 def test_ours_and_others_answer_the_same(ask: Ask, other: str) -> None:
     questions = (*QUESTIONS, CHECKED, POINTER)
-    *ours, checked, pointer = ask(OWN, questions)
+    *ours, checked, pointer = ask(OURS, questions)
     *theirs, other_checked, other_pointer = ask(other, questions)
     for question, own, its in zip(QUESTIONS, ours, theirs, strict=True):
         assert own == its, question
@@ -116,7 +116,7 @@ EXCLUDED = {"mapped": ["2001:db8:64::c612:104"], "partly": ["2001:db8::5"]}
 NOT_EXCLUDED = {"mapped": ["::ffff:198.18.1.4"], "partly": ["2001:db8::5", "::ffff:198.18.1.5"]}
 
 
-@pytest.mark.parametrize(("resolver", "told"), [(OWN, EXCLUDED), ("bind9", EXCLUDED), ("unbound", NOT_EXCLUDED)])
+@pytest.mark.parametrize(("resolver", "told"), [(OURS, EXCLUDED), ("bind9", EXCLUDED), ("unbound", NOT_EXCLUDED)])
 def test_ipv6_addresses_are_kept_and_mapped_ones_are_excluded(resolver: str, told: dict[str, list[str]]) -> None:
     """RFC 6147 sections 5.1.1 and 5.1.4. unbound has no setting for addresses that are excluded."""
     experiment = read_experiment(parse_yaml(f"experiment: names\n{NETWORK}", "test.yaml"), MECHANISMS)
@@ -132,7 +132,7 @@ def test_ipv6_addresses_are_kept_and_mapped_ones_are_excluded(resolver: str, tol
                 dig = ["dig", "@2001:2::2", "+short", name, "AAAA"]
                 done = laboratory.agents["client"].call("exec", argv=dig)
                 assert sorted(done["stdout"].split()) == sorted(expected), name
-            assert [*laboratory.versions] == ([] if resolver == OWN else ["r1"])
+            assert [*laboratory.versions] == ([] if resolver == OURS else ["r1"])
         finally:
             laboratory.close()
 
@@ -145,7 +145,7 @@ def test_questions_of_the_workload_dns64_are_answered_rightly_by_each(tmp_path: 
     command = [sys.executable, "-m", "sixbench", "run", str(file), "--out", str(tmp_path / "run"), "--quiet"]
     subprocess.run(command, check=True, capture_output=True)
     trials = [json.loads(one.read_text()) for one in (tmp_path / "run").glob("trials/*/trial.json")]
-    assert sorted(trial["path"] for trial in trials) == sorted((OWN, *OTHERS))
+    assert sorted(trial["path"] for trial in trials) == sorted((OURS, *OTHERS))
     for trial in trials:
         # A busy machine may keep the client from asking in time, which is no fault of the resolver.
         wrong = [reason["text"] for reason in trial["reasons"] if reason["kind"] != "tester-limited"]

@@ -228,8 +228,8 @@ def check_ways(network: Network) -> None:
     assert claimed
     assert network.translators or network.relays or any(len(crossing.headers) > 1 for crossing in claimed)
     forwarding = Forwarding(network)
-    assert first.source in forwarding.own[first.near]
-    assert last.destination in forwarding.own[last.far]
+    assert first.source in forwarding.addresses_of[first.near]
+    assert last.destination in forwarding.addresses_of[last.far]
     assert forwarding.there() == steps_of(claimed)
     finds_by_port = [*network.tunnels, *(one for one in network.translators if "domain" in one.mapping)]
     is_shared = any(last.source in device.prefixes[0] for device in finds_by_port if device.prefixes)

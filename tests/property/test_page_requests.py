@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from served import OWN, served
+from served import OWN_ORIGIN, served
 from starlette.testclient import TestClient
 
 pytestmark = pytest.mark.computes
@@ -58,9 +58,9 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
 def test_what_cannot_be_asked_is_refused_in_words_and_the_next_request_is_answered(
     client: TestClient, address: str, body: bytes
 ) -> None:
-    answer = client.post(address, content=body, headers=OWN)
+    answer = client.post(address, content=body, headers=OWN_ORIGIN)
     assert 400 <= answer.status_code < 500
     assert all(isinstance(line, str) and line for line in answer.json()["problems"])
     assert client.get("/api/jobs").json() == {"jobs": []}
-    right = client.post("/api/measure/check", json=GOOD, headers=OWN)
+    right = client.post("/api/measure/check", json=GOOD, headers=OWN_ORIGIN)
     assert (right.status_code, right.json()["command"].split()[:3]) == (200, ["sixbench", "measure", "192.0.2.1"])

@@ -74,15 +74,15 @@ class Forwarding:
 
     def __init__(self, topology: Topology) -> None:
         self.topology = topology
-        self.own: dict[str, dict[Any, str]] = {}
+        self.device_by_address: dict[str, dict[Any, str]] = {}
         self.table: dict[str, list[tuple[IPv4Network | IPv6Network, Any, str]]] = {}
         for name, script in render(topology).items():
-            self.own[name] = {}
+            self.device_by_address[name] = {}
             self.table[name] = []
             for line in script.devices:
                 match line.split():
                     case ["address", "add", address, "dev", device, *_]:
-                        self.own[name][ip_address(address.split("/")[0])] = device
+                        self.device_by_address[name][ip_address(address.split("/")[0])] = device
                         self.table[name].append((ip_network(address, strict=False), None, device))
             for line in script.routes:
                 match line.split():
@@ -96,7 +96,7 @@ class Forwarding:
     def follow(self, source: str, destination: Any) -> list[str]:
         """The links from a node to an address."""
         at, links = source, []
-        while destination not in self.own[at]:
+        while destination not in self.device_by_address[at]:
             assert at == source or self.topology.nodes[at].kind == "router", f"{at} does not forward"
             assert len(links) < 30, "in a circle"
             fitting = [
@@ -106,7 +106,9 @@ class Forwarding:
             _, via, device = max(fitting, key=lambda entry: entry[0].prefixlen)
             link = next(link for link in self.topology.links_of(at) if link.end_of(at).name == device)
             at = link.other_end(at).node
-            assert via is None or via in self.own[at], f"the gateway {via} is not at the other end of {link.name}"
+            assert via is None or via in self.device_by_address[at], (
+                f"the gateway {via} is not at the other end of {link.name}"
+            )
             links.append(link.name)
         return links
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sixbench.model.headers import IPV4, IPV6, Header
 from sixbench.theory import (
-    Hop,
+    CrossedLink,
     message_packets,
     stack_of,
     table,
@@ -51,7 +51,7 @@ def test_a_datagram_is_only_fragmented_where_it_must_be(header: Header, mtu_byte
 def test_segments_carry_the_message_and_no_more(
     message_bytes: int, mechanism: str, mtu_bytes: int, mss_bytes: int | None
 ) -> None:
-    hop = Hop(stack=stack_of(mechanism), mtu_bytes=mtu_bytes)
+    hop = CrossedLink(stack=stack_of(mechanism), mtu_bytes=mtu_bytes)
     packets = message_packets("tcp", message_bytes, hop, mss_bytes)
     headers_bytes = hop.network_bytes + 20 + 12
     assert packets.total_bytes - packets.count * headers_bytes == message_bytes

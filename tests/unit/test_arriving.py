@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sixbench.agent.answers import ProgressAnswer
-from sixbench.agent.requests import Progress
+from sixbench.agent.requests import ProgressRequest
 from sixbench.bench.arriving import SHORTEST_NS, Ends, Watching, ends_of
 from sixbench.model.errors import AgentError
 from sixbench.model.observer import Arrived, Observer, SenderSample
@@ -22,7 +22,7 @@ class Receiver:
         self._answers = list(answers)
         self.asked: list[str] = []
 
-    def answer(self, request: Progress, *, timeout_s: float) -> ProgressAnswer:
+    def answer(self, request: ProgressRequest, *, timeout_s: float) -> ProgressAnswer:
         self.asked.append(f"{request.op} {request.session}")
         if not self._answers:
             raise AgentError("no-session", "it is over")

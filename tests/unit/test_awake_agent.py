@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sixbench.agent.requests.request import Request
-from sixbench.bench.kernels import BOOT_ID, CPUINFO, Kernel, is_virtual
+from sixbench.bench.kernels import BOOT_ID, CPUINFO, KernelProcessors, is_virtual
 from sixbench.bench.on_host import files_in, kernel_of
 from sixbench.bench.processors import Processors
 from sixbench.model.errors import AgentError, CapabilityError
@@ -61,9 +61,9 @@ class FakeHub:
         pass
 
 
-def kept_awake(error: AgentError, ended: AgentError | None) -> tuple[Kernel, Any]:
+def kept_awake(error: AgentError, ended: AgentError | None) -> tuple[KernelProcessors, Any]:
     hub: Any = FakeHub(FakeAgent(error, None))
-    kernel = Kernel((0, 1))
+    kernel = KernelProcessors((0, 1))
     kernel.keep_awake(hub, None, True)
     hub.agent.ended = ended
     return kernel, hub
@@ -73,10 +73,10 @@ def test_processors_whose_agent_died_may_sleep_and_the_manifest_says_why() -> No
     died = AgentError("agent-died", "it was killed by signal 9")
     kernel, hub = kept_awake(died, ended=died)
     assert kernel.use.kept_awake == (0, 1)
-    assert kernel.told(kernel.ask()) is None
+    assert kernel.busy_times(kernel.ask()) is None
     assert (kernel.use.kept_awake, kernel.use.latency_ns) == ((), None)
     assert kernel.use.not_kept_awake == "it was killed by signal 9"
-    assert kernel.told(kernel.ask()) is None
+    assert kernel.busy_times(kernel.ask()) is None
     # A connection that was lost comes back; that they could sleep meanwhile is told.
     hub.agent = None
     kernel.keep_awake(hub, None, True)
@@ -87,7 +87,7 @@ def test_processors_whose_agent_died_may_sleep_and_the_manifest_says_why() -> No
 def test_an_answer_of_another_form_is_no_death() -> None:
     kernel, _ = kept_awake(AgentError("agent-broken", "awake was answered without clock_ns"), ended=None)
     with pytest.raises(AgentError, match="without clock_ns"):
-        kernel.told(kernel.ask())
+        kernel.busy_times(kernel.ask())
     assert kernel.use.kept_awake
     assert kernel.use.not_kept_awake is None
 
@@ -106,11 +106,11 @@ class FakeNode:
 
     def __init__(self, host: str, boot_id: str, allowed: str = "0-1", flag: str = "hypervisor") -> None:
         self.host = host
-        self._said = MACHINE.format(allowed=allowed, boot_id=boot_id, flag=flag)
+        self._answers = MACHINE.format(allowed=allowed, boot_id=boot_id, flag=flag)
 
     def answer(self, request: Any) -> Any:
         assert request.op == "exec"
-        return SimpleNamespace(stdout=self._said)
+        return SimpleNamespace(stdout=self._answers)
 
 
 def node(*told: str, **more: str) -> Any:
@@ -182,4 +182,4 @@ def test_nodes_are_placed_by_the_kernel_that_they_are_on() -> None:
 
 def test_the_files_that_are_read_are_known() -> None:
     assert CPUINFO.exists()
-    assert BOOT_ID.read_text().strip() == Kernel(()).boot_id
+    assert BOOT_ID.read_text().strip() == KernelProcessors(()).boot_id

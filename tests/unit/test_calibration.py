@@ -10,12 +10,20 @@ from synthetic import small
 
 from sixbench.calibration.assessment import assess
 from sixbench.calibration.design import FACTOR, PATHS, design, is_calibration
-from sixbench.calibration.metric import CalibratedMetric, Count, Deviation, Level, Limit, Match, Trial
+from sixbench.calibration.metric import (
+    CalibratedMetric,
+    CountReading,
+    DeviationReading,
+    Level,
+    MatchReading,
+    ReadingSource,
+    UncertaintyLimit,
+)
 from sixbench.calibration.metrics import METRICS
 from sixbench.calibration.metrics.fragments import fragments_of
 from sixbench.calibration.metrics.lists import COUNT, LATE_BY, LISTED, LISTS, lists
 from sixbench.calibration.readings import Readings
-from sixbench.model.calibration import Calibrated, Calibration, FalseAlarms
+from sixbench.model.calibration import Calibrated, Calibration, ComparisonErrors
 from sixbench.model.errors import StoreError
 from sixbench.store import calibration_to_json, keep_calibration, keep_false_alarms, machine_name, read_calibration
 from sixbench.store.calibration_file import calibration_path
@@ -30,7 +38,7 @@ METRIC = CalibratedMetric(
     metrics=("goodput",),
     levels=tuple(Level(truth=truth, link={}, workload={}) for truth in (10.0, 100.0, 1000.0)),
     scale="relative",
-    limit=Limit(relative=0.01),
+    limit=UncertaintyLimit(relative=0.01),
     read=lambda trial: None,
     note="",
 )
@@ -53,7 +61,9 @@ def is_unbiased(over):
 
 def test_a_bias_within_the_noise_is_none_and_its_intervals_cover():
     rng = random.Random(1)
-    (over,) = assess(_readings(lambda truth, _: Deviation(measured=truth * (1 + rng.gauss(0, 1e-3)), truth=truth)))
+    (over,) = assess(
+        _readings(lambda truth, _: DeviationReading(measured=truth * (1 + rng.gauss(0, 1e-3)), truth=truth))
+    )
     assert is_unbiased(over)
     assert over.bias.has_zero
     assert 0.9 <= over.coverage.value <= 0.99
@@ -63,7 +73,9 @@ def test_a_bias_within_the_noise_is_none_and_its_intervals_cover():
 
 def test_a_bias_is_found_and_does_not_hide_in_the_intervals_of_trials():
     rng = random.Random(2)
-    (over,) = assess(_readings(lambda truth, _: Deviation(measured=truth * (1.005 + rng.gauss(0, 1e-3)), truth=truth)))
+    (over,) = assess(
+        _readings(lambda truth, _: DeviationReading(measured=truth * (1.005 + rng.gauss(0, 1e-3)), truth=truth))
+    )
     assert not is_unbiased(over)
     assert over.bias.low > 0.004
     assert over.coverage.value > 0.9, "an interval is about the value less the bias"
@@ -73,14 +85,14 @@ def test_a_truth_that_is_measured_badly_ends_the_range():
     rng = random.Random(3)
     spread = {10.0: 1e-3, 100.0: 1e-3, 1000.0: 1e-1}
     (over,) = assess(
-        _readings(lambda truth, _: Deviation(measured=truth * (1 + rng.gauss(0, spread[truth])), truth=truth))
+        _readings(lambda truth, _: DeviationReading(measured=truth * (1 + rng.gauss(0, spread[truth])), truth=truth))
     )
     assert [one.is_trusted for one in over.at] == [True, True, False]
     assert over.summary.high == 100.0
 
 
 def test_a_truth_of_which_many_trials_are_not_valid_is_not_trusted():
-    good = _readings(lambda truth, _: Deviation(measured=truth, truth=truth), unusable=10)
+    good = _readings(lambda truth, _: DeviationReading(measured=truth, truth=truth), unusable=10)
     (over,) = assess(good)
     assert over.summary is None
     assert over.unusable == 30
@@ -91,7 +103,7 @@ def test_counts_are_judged_by_the_binomial_interval_of_each_trial():
     metric = replace(METRIC, scale="absolute", limit=None)
 
     def count(_, block):
-        return Count(found=sum(rng.random() < 0.02 for _ in range(2000)), of=2000, probability=0.02)
+        return CountReading(number=sum(rng.random() < 0.02 for _ in range(2000)), of=2000, probability=0.02)
 
     (over,) = assess(_readings(count, metric=metric))
     assert is_unbiased(over)
@@ -101,7 +113,7 @@ def test_counts_are_judged_by_the_binomial_interval_of_each_trial():
 
 def test_one_loss_too_many_in_every_trial_is_a_bias():
     metric = replace(METRIC, scale="absolute", limit=None)
-    (over,) = assess(_readings(lambda *_: Count(found=55, of=2000, probability=0.02), metric=metric))
+    (over,) = assess(_readings(lambda *_: CountReading(number=55, of=2000, probability=0.02), metric=metric))
     assert not is_unbiased(over)
     assert over.summary is None
 
@@ -110,7 +122,7 @@ def test_what_has_to_be_exact_is_not_trusted_after_one_difference():
     metric = replace(METRIC, limit=None)
 
     def match(truth, block):
-        return Match(measured=truth, difference="one off" if (truth, block) == (100.0, 7) else None)
+        return MatchReading(measured=truth, difference="one off" if (truth, block) == (100.0, 7) else None)
 
     (over,) = assess(_readings(match, metric=metric))
     assert [one.covered for one in over.at] == [30, 29, 30]
@@ -205,7 +217,7 @@ def test_a_file_of_another_machine_is_not_taken(state):
 
 
 def test_false_alarms_are_put_into_the_calibration_that_is_there_unless_they_are_older(state):
-    alarms = FalseAlarms(realtime_ns=20, comparisons=200, false=3, changed=50, found=50, change=-0.03)
+    alarms = ComparisonErrors(realtime_ns=20, comparisons=200, false=3, changed=50, found=50, change=-0.03)
     path = keep_calibration(calibration_to_json(CALIBRATION, ["details"]), CALIBRATION.machine, CALIBRATION.kernel)
     for found in (alarms, replace(alarms, realtime_ns=10, comparisons=1)):
         assert keep_false_alarms(found, CALIBRATION.machine, CALIBRATION.kernel) == path
@@ -215,7 +227,7 @@ def test_false_alarms_are_put_into_the_calibration_that_is_there_unless_they_are
 
 @pytest.mark.parametrize("content", [None, b"garbage"])
 def test_false_alarms_alone_are_a_calibration_without_ranges(state, content):
-    alarms = FalseAlarms(realtime_ns=20, comparisons=200, false=3, changed=50, found=50, change=-0.03)
+    alarms = ComparisonErrors(realtime_ns=20, comparisons=200, false=3, changed=50, found=50, change=-0.03)
     if content is not None:
         path = calibration_path(CALIBRATION.machine, CALIBRATION.kernel)
         path.parent.mkdir(parents=True)
@@ -268,6 +280,6 @@ def test_ranges_of_any_size_are_held_against_a_list(ranges: list[list[int]]) -> 
     """A calibration that is resumed may have records of anybody's."""
     told = {"ranges": ranges, "omitted": 0}
     record = replace(small().trials[0], server={"sequences": dict.fromkeys(("lost", "duplicate", "reordered"), told)})
-    match = LISTED.read(Trial(level=LISTED.levels[0], record=record, reference=None, directory=Path()))
+    match = LISTED.read(ReadingSource(level=LISTED.levels[0], record=record, reference=None, directory=Path()))
     assert match is not None
     assert "not found" in str(match.difference)

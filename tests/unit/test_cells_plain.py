@@ -30,15 +30,15 @@ from distributed.protocol import serialize as _  # noqa: E402, F401
 from distributed.protocol.pickle import loads as dasks_loads  # noqa: E402
 
 from sixbench.workers.address import Address  # noqa: E402
-from sixbench.workers.dask_client import DaskCells  # noqa: E402
+from sixbench.workers.dask_client import DaskWorkers  # noqa: E402
 from sixbench.workers.key import security_of  # noqa: E402
-from sixbench.workers.messages import Job  # noqa: E402
+from sixbench.workers.messages import BlockJob  # noqa: E402
 from sixbench.workers.scheduler import run_scheduler  # noqa: E402
 
 pytestmark = pytest.mark.computes
 
 KEY = b"k" * 32
-JOB = Job(run="x", block=1, combinations=("c",), attempt=1, fence="f")
+JOB = BlockJob(run="x", block=1, combinations=("c",), attempt=1, fence="f")
 HOSTILE = Path(__file__).parents[1] / "hostile_cell.py"
 
 
@@ -186,7 +186,7 @@ def test_what_a_hostile_cell_measured_is_not_unpickled(scheduler: Address, mark:
     came, is_dropped, refusal = None, False, ""
     with hostile(scheduler, mark, way):
         try:
-            with DaskCells(scheduler, security_of(KEY), "r", wait=False, told=print) as cells:
+            with DaskWorkers(scheduler, security_of(KEY), "r", wait=False, report=print) as cells:
                 cells.hand_out(JOB)
                 came = cells.next(60)
                 is_dropped = cells.names() == []
@@ -204,7 +204,7 @@ def test_what_a_hostile_cell_measured_is_not_unpickled(scheduler: Address, mark:
 def test_what_a_hostile_cell_would_choose_is_not_unpickled(scheduler: Address, mark: Path) -> None:
     # The scheduler may drop such a cell before it is asked; then there is none to choose from.
     with hostile(scheduler, mark, "choice"), pytest.raises(SixbenchError, match="cell") as caught:  # noqa: SIM117
-        with DaskCells(scheduler, security_of(KEY), "r", wait=False, told=print) as cells:
+        with DaskWorkers(scheduler, security_of(KEY), "r", wait=False, report=print) as cells:
             cells.choose("a run")
     assert str(caught.value).isprintable()
 

@@ -12,7 +12,7 @@ import synthetic
 from sixbench.analysis import analyse
 from sixbench.report import FORMATS
 from sixbench.stats import alike_p_value
-from sixbench.store import Cell, Run
+from sixbench.store import Run, WorkerMachine
 
 pytestmark = pytest.mark.computes
 
@@ -29,7 +29,7 @@ def on_cells(blocks: int, slower: float = 1.0) -> Run:
         if cell == "lab2" and trial.path == "ipv6" and "goodput_bps" in metrics:
             metrics["goodput_bps"] *= slower
         trials.append(replace(trial, cell=cell, attempt=1, metrics=metrics))
-    cells = {name: Cell(environment=synthetic.environment()) for name in CELLS}
+    cells = {name: WorkerMachine(environment=synthetic.environment()) for name in CELLS}
     return replace(synthetic.replace_run(made, cells=cells), trials=trials).in_memory()
 
 

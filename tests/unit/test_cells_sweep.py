@@ -18,42 +18,44 @@ from sixbench.model.observer import Observer
 from sixbench.model.reason import Reason, ReasonKind
 from sixbench.model.repeats import attempts
 from sixbench.plan.schedule import all_trials, block_order, numbered
-from sixbench.store import Cell, Manifest, Run, create_run, open_run, read_run, trial_files, verify_run
+from sixbench.store import Manifest, Run, WorkerMachine, create_run, open_run, read_run, trial_files, verify_run
 from sixbench.workers.messages import (
-    Broken,
-    Job,
-    Measured,
-    Refused,
+    BlockJob,
+    BrokenBlock,
+    MeasuredBlock,
+    RefusedBlock,
     Reply,
     job_from_wire,
     job_to_wire,
     reply_from_wire,
     reply_to_wire,
 )
-from sixbench.workers.sweep import MOST_ATTEMPTS, Came, horizon, sweep
+from sixbench.workers.sweep import MOST_ATTEMPTS, JobOutcome, horizon, sweep
 
 pytestmark = pytest.mark.computes
 
 BLOCKS = 6
 ALL_MEASURED = synthetic.small(BLOCKS)
-ONE = replace(ALL_MEASURED.manifest.experiment, combinations=ALL_MEASURED.manifest.experiment.combinations[:1])
+SMALL_EXPERIMENT = replace(
+    ALL_MEASURED.manifest.experiment, combinations=ALL_MEASURED.manifest.experiment.combinations[:1]
+)
 MEASURED = replace(
-    synthetic.replace_run(ALL_MEASURED, experiment=ONE),
-    trials=[trial for trial in ALL_MEASURED.trials if trial.combination == ONE.combinations[0].name],
+    synthetic.replace_run(ALL_MEASURED, experiment=SMALL_EXPERIMENT),
+    trials=[trial for trial in ALL_MEASURED.trials if trial.combination == SMALL_EXPERIMENT.combinations[0].name],
 )
 """One combination: a block is a trial of each path."""
 
 RECORDS = {trial.key: trial for trial in MEASURED.trials}
 RESUME = "sixbench resume it --cells there"
 
-Change = Callable[[Measured], Reply | None]
+Change = Callable[[MeasuredBlock], Reply | None]
 
 
 def manifest() -> Manifest:
     return replace(MEASURED.manifest, state="running", ended_realtime_ns=None)
 
 
-def measured(job: Job, cell: str) -> Measured:
+def measured(job: BlockJob, cell: str) -> MeasuredBlock:
     """Answer of a cell about a block."""
     order = block_order(MEASURED.manifest.experiment, job.block)
     trials = {}
@@ -61,8 +63,8 @@ def measured(job: Job, cell: str) -> Measured:
         if planned.combination in job.combinations:
             record = replace(RECORDS[planned.key], sequence=sequence, cell=cell, attempt=job.attempt)
             trials[record.key] = trial_files(record, {})
-    machine = Cell(environment=synthetic.environment())
-    return Measured(cell=cell, machine=machine, lab_build_ns=[1], install_ns={}, trials=trials)
+    machine = WorkerMachine(environment=synthetic.environment())
+    return MeasuredBlock(cell=cell, machine=machine, lab_build_ns=[1], install_ns={}, trials=trials)
 
 
 class Pretended:
@@ -72,20 +74,20 @@ class Pretended:
         self.dice = random.Random(seed)
         self.cells = [f"cell{number}" for number in range(cells)]
         self.becomes = becomes
-        self.handed_out: list[Job] = []
-        self.waiting: list[Came] = []
+        self.handed_out: list[BlockJob] = []
+        self.waiting: list[JobOutcome] = []
 
     def names(self) -> list[str]:
         return self.cells
 
-    def hand_out(self, job: Job) -> None:
+    def hand_out(self, job: BlockJob) -> None:
         read, _ = job_from_wire(job_to_wire(job))
         assert read == job
         self.handed_out.append(job)
         answer = self.becomes(measured(job, self.dice.choice(self.cells)))
-        self.waiting.append(Came(job=job, reply=answer))
+        self.waiting.append(JobOutcome(job=job, reply=answer))
 
-    def next(self, timeout_s: float) -> Came | None:
+    def next(self, timeout_s: float) -> JobOutcome | None:
         came = self.waiting.pop(self.dice.randrange(len(self.waiting)))
         return came if came.reply is None else replace(came, reply=reply_from_wire(reply_to_wire(came.reply)))
 
@@ -125,7 +127,7 @@ def test_no_more_blocks_are_out_than_there_are_cells(tmp_path: Path) -> None:
     cells = Pretended(cells=2)
     most = 0
 
-    def next_one(timeout_s: float) -> Came | None:
+    def next_one(timeout_s: float) -> JobOutcome | None:
         nonlocal most
         most = max(most, len(cells.waiting))
         return Pretended.next(cells, timeout_s)
@@ -138,9 +140,9 @@ def test_no_more_blocks_are_out_than_there_are_cells(tmp_path: Path) -> None:
 def test_what_comes_twice_is_kept_apart_and_counted(tmp_path: Path) -> None:
     cells = Pretended()
 
-    def twice(job: Job) -> None:
+    def twice(job: BlockJob) -> None:
         Pretended.hand_out(cells, job)
-        cells.waiting.append(Came(job=job, reply=measured(job, "cell0")))
+        cells.waiting.append(JobOutcome(job=job, reply=measured(job, "cell0")))
 
     cells.hand_out = twice  # type: ignore[method-assign]
     found = run(tmp_path / "run", cells)
@@ -152,11 +154,11 @@ def test_what_comes_twice_is_kept_apart_and_counted(tmp_path: Path) -> None:
 def test_what_another_orchestrator_asked_for_counts_nowhere(tmp_path: Path) -> None:
     cells = Pretended()
 
-    def strange(job: Job) -> None:
+    def strange(job: BlockJob) -> None:
         Pretended.hand_out(cells, job)
         if job.block == 2:
             old = replace(job, fence="0ld")
-            cells.waiting.insert(0, Came(job=old, reply=measured(old, "cell0")))
+            cells.waiting.insert(0, JobOutcome(job=old, reply=measured(old, "cell0")))
 
     cells.hand_out = strange  # type: ignore[method-assign]
     found = run(tmp_path / "run", cells)
@@ -171,7 +173,7 @@ class Stopped(Pretended):
         super().__init__()
         self.left = after
 
-    def next(self, timeout_s: float) -> Came | None:
+    def next(self, timeout_s: float) -> JobOutcome | None:
         if not self.left:
             raise KeyboardInterrupt
         self.left -= 1
@@ -190,9 +192,9 @@ def test_an_interrupted_run_is_continued_where_it_was(tmp_path: Path) -> None:
     assert keys(read_run(tmp_path / "run")) == ALL
 
 
-def job_of(block: int) -> Job:
+def job_of(block: int) -> BlockJob:
     names = tuple(one.name for one in MEASURED.manifest.experiment.combinations)
-    return Job(run="", block=block, combinations=names, attempt=1, fence="f")
+    return BlockJob(run="", block=block, combinations=names, attempt=1, fence="f")
 
 
 @pytest.mark.parametrize("moved", [0, 1, 3])
@@ -217,7 +219,7 @@ def test_a_block_that_had_arrived_when_the_orchestrator_died_is_whole(moved: int
 
 
 def wrong(change: Callable[[dict[str, dict[str, bytes]]], Any]) -> Change:
-    def becomes(answer: Measured) -> Reply:
+    def becomes(answer: MeasuredBlock) -> Reply:
         trials = {key: dict(files) for key, files in answer.trials.items()}
         change(trials)
         return replace(answer, trials=trials)
@@ -239,7 +241,10 @@ def wrong(change: Callable[[dict[str, dict[str, bytes]]], Any]) -> Change:
         ),
         (lambda answer: replace(answer, cell="cell-x"), "has no cell|another cell"),
         (lambda answer: replace(answer, cell="../x"), "cannot name a cell"),
-        (lambda answer: Refused(cell=answer.cell, why="there is no room"), "cannot measure block . there is no room"),
+        (
+            lambda answer: RefusedBlock(cell=answer.cell, why="there is no room"),
+            "cannot measure block . there is no room",
+        ),
     ],
 )
 def test_what_a_cell_should_not_send_ends_the_run_and_is_not_written(
@@ -253,7 +258,9 @@ def test_what_a_cell_should_not_send_ends_the_run_and_is_not_written(
 
 def test_a_bug_on_a_cell_is_a_bug_and_no_failed_trial(tmp_path: Path) -> None:
     with pytest.raises(Bug) as error:
-        run(tmp_path / "run", Pretended(becomes=lambda answer: Broken(cell=answer.cell, traceback="KeyError: 'x'")))
+        run(
+            tmp_path / "run", Pretended(becomes=lambda answer: BrokenBlock(cell=answer.cell, traceback="KeyError: 'x'"))
+        )
     assert (error.value.traceback, error.value.resume) == ("KeyError: 'x'", RESUME)
 
 
@@ -278,7 +285,7 @@ def test_a_block_of_which_some_trials_are_there_cannot_go_on(tmp_path: Path) -> 
 def test_a_cell_that_is_another_machine_than_before_is_refused(tmp_path: Path) -> None:
     kernels = deque(["6.18.0", "6.19.0"])
 
-    def becomes(answer: Measured) -> Reply:
+    def becomes(answer: MeasuredBlock) -> Reply:
         environment = replace(answer.machine.environment, kernel=kernels.popleft())
         return replace(answer, machine=replace(answer.machine, environment=environment))
 
@@ -318,7 +325,7 @@ REPEATED = replace(MEASURED.manifest.experiment, repeats=2)
 LATE = Reason(kind=ReasonKind.LATE_TIMERS, text="late timers kept r1 from sending")
 
 
-def measured_again(job: Job, cell: str, disturbed: Callable[[PlannedTrial], bool], most: int = 2) -> Measured:
+def measured_again(job: BlockJob, cell: str, disturbed: Callable[[PlannedTrial], bool], most: int = 2) -> MeasuredBlock:
     """Answer of a cell about a block, whose disturbed trials it repeats."""
     trials = {}
     for planned, sequence in numbered(REPEATED, job.block):
@@ -337,16 +344,16 @@ def measured_again(job: Job, cell: str, disturbed: Callable[[PlannedTrial], bool
             trials[record.key] = trial_files(record, {})
             if not is_hit:
                 break
-    machine = Cell(environment=synthetic.environment())
-    return Measured(cell=cell, machine=machine, lab_build_ns=[], install_ns={}, trials=trials)
+    machine = WorkerMachine(environment=synthetic.environment())
+    return MeasuredBlock(cell=cell, machine=machine, lab_build_ns=[], install_ns={}, trials=trials)
 
 
 def run_again(directory: Path, disturbed: Callable[[PlannedTrial], bool], most: int = 2) -> Run:
     cells = Pretended()
 
-    def hand_out(job: Job) -> None:
+    def hand_out(job: BlockJob) -> None:
         answer = measured_again(job, cells.dice.choice(cells.cells), disturbed, most)
-        cells.waiting.append(Came(job=job, reply=answer))
+        cells.waiting.append(JobOutcome(job=job, reply=answer))
 
     cells.hand_out = hand_out  # type: ignore[method-assign]
     with create_run(directory, replace(manifest(), experiment=REPEATED)) as writer:
@@ -369,7 +376,7 @@ def test_a_cell_that_does_not_repeat_what_is_to_be_repeated_ends_the_run(tmp_pat
 
 
 def test_a_cell_that_repeats_what_was_valid_ends_the_run(tmp_path: Path) -> None:
-    def becomes(answer: Measured) -> Measured:
+    def becomes(answer: MeasuredBlock) -> MeasuredBlock:
         key = next(iter(answer.trials))
         record = replace(RECORDS[key], key=f"{key}+1", repeat=1, cell=answer.cell, attempt=1)
         [sequence] = [first for planned, first in numbered(REPEATED, record.block) if planned.key == key]
@@ -378,8 +385,8 @@ def test_a_cell_that_repeats_what_was_valid_ends_the_run(tmp_path: Path) -> None
 
     cells = Pretended(cells=1)
 
-    def hand_out(job: Job) -> None:
-        cells.waiting.append(Came(job=job, reply=becomes(measured_again(job, "cell0", lambda _: False))))
+    def hand_out(job: BlockJob) -> None:
+        cells.waiting.append(JobOutcome(job=job, reply=becomes(measured_again(job, "cell0", lambda _: False))))
 
     cells.hand_out = hand_out  # type: ignore[method-assign]
     with (

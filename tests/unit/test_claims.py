@@ -14,7 +14,7 @@ from sixbench.analysis.claim_votes import rank_correlation
 from sixbench.model.paper import (
     ClaimTest,
     Contrast,
-    Direction,
+    DirectionTest,
     InTheory,
     Magnitude,
     OurMeasurement,
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.computes
 
 
 def test_a_direction_is_reproduced() -> None:
-    result = verdict(Direction(selector=GOODPUT, expect="lower", quantifier="all"), run_of(slower_ipv6))
+    result = verdict(DirectionTest(selector=GOODPUT, expect="lower", quantifier="all"), run_of(slower_ipv6))
     assert result.verdict == "reproduced"
     assert "of 3 comparisons 3 as claimed" in result.reason
     assert "n = 6" in result.reason
@@ -44,7 +44,7 @@ def test_a_direction_is_reproduced() -> None:
 @pytest.mark.parametrize("noise", [0.001, 0.1, 0.4])
 def test_a_claim_prints_a_change_with_the_digits_of_the_table_of_findings(noise: float) -> None:
     run = run_of(slower_ipv6, noise=noise)
-    result = verdict(Direction(selector=GOODPUT, expect="lower", quantifier="all"), run)
+    result = verdict(DirectionTest(selector=GOODPUT, expect="lower", quantifier="all"), run)
     goodput = [finding for finding in analyse(run).findings if finding.metric == "goodput" and not finding.is_aa]
     assert len(goodput) == len(result.evidence) == 3
     for row, sentence in zip(map(rows.row, goodput), result.evidence, strict=True):
@@ -54,13 +54,13 @@ def test_a_claim_prints_a_change_with_the_digits_of_the_table_of_findings(noise:
 
 
 def test_the_contrary_is_opposite() -> None:
-    result = verdict(Direction(selector=GOODPUT, expect="higher", quantifier="most"), run_of(slower_ipv6))
+    result = verdict(DirectionTest(selector=GOODPUT, expect="higher", quantifier="most"), run_of(slower_ipv6))
     assert result.verdict == "opposite"
 
 
 @pytest.mark.parametrize("quantifier", ["all", "most", "any"])
 def test_a_real_difference_within_the_margin_is_too_small_to_matter(quantifier: Quantifier) -> None:
-    claimed = Direction(selector=GOODPUT, expect="lower", quantifier=quantifier)
+    claimed = DirectionTest(selector=GOODPUT, expect="lower", quantifier=quantifier)
     result = verdict(claimed, generous_to_streams(run_of(slower_ipv6)))
     assert result.verdict == "too small to matter"
     assert "3 as claimed and less than the margin" in result.reason
@@ -74,7 +74,9 @@ def test_one_small_difference_makes_a_claim_on_all_too_small_and_none_on_any() -
         return 1e8 * (1.0 if path == "ipv4" else 0.95 if length == 128 else 0.7)
 
     run = generous_to_streams(run_of(mostly_much_lower))
-    found = {q: verdict(Direction(selector=GOODPUT, expect="lower", quantifier=q), run) for q in ("all", "most", "any")}
+    found = {
+        q: verdict(DirectionTest(selector=GOODPUT, expect="lower", quantifier=q), run) for q in ("all", "most", "any")
+    }
     assert {q: result.verdict for q, result in found.items()} == {
         "all": "too small to matter",
         "most": "reproduced",
@@ -83,13 +85,13 @@ def test_one_small_difference_makes_a_claim_on_all_too_small_and_none_on_any() -
 
 
 def test_no_difference_does_not_reproduce_a_direction() -> None:
-    result = verdict(Direction(selector=GOODPUT, expect="lower"), run_of(same))
+    result = verdict(DirectionTest(selector=GOODPUT, expect="lower"), run_of(same))
     assert result.verdict == "not reproduced"
     assert "inconclusive" not in result.reason
 
 
 def test_noise_neither_reproduces_a_direction_nor_refutes_it() -> None:
-    result = verdict(Direction(selector=GOODPUT, expect="lower"), run_of(same, noise=0.03))
+    result = verdict(DirectionTest(selector=GOODPUT, expect="lower"), run_of(same, noise=0.03))
     assert result.verdict == "undecided"
     assert "3 inconclusive" in result.reason
     assert result.blocks_needed is not None
@@ -97,20 +99,20 @@ def test_noise_neither_reproduces_a_direction_nor_refutes_it() -> None:
 
 
 def test_blocks_beyond_reason_are_no_advice() -> None:
-    result = verdict(Direction(selector=GOODPUT, expect="lower"), run_of(same, noise=0.5))
+    result = verdict(DirectionTest(selector=GOODPUT, expect="lower"), run_of(same, noise=0.5))
     assert (result.verdict, result.blocks_needed) == ("undecided", None)
     assert "longer trials" in result.reason
 
 
 def test_no_difference_is_shown_by_equivalence_only() -> None:
-    expected = Direction(selector=GOODPUT, expect="equivalent", quantifier="all")
+    expected = DirectionTest(selector=GOODPUT, expect="equivalent", quantifier="all")
     assert verdict(expected, run_of(same)).verdict == "reproduced"
     assert verdict(expected, run_of(same, noise=0.1)).verdict == "undecided"
     assert verdict(expected, run_of(slower_ipv6)).verdict == "not reproduced"
 
 
 def test_a_paper_may_be_more_generous_than_the_experiment() -> None:
-    generous = Direction(selector=GOODPUT, expect="equivalent", quantifier="all", margin=0.1)
+    generous = DirectionTest(selector=GOODPUT, expect="equivalent", quantifier="all", margin=0.1)
     assert verdict(generous, run_of(slower_ipv6)).verdict == "reproduced"
 
 
@@ -124,9 +126,9 @@ def generous_to_streams(run: Run) -> Run:
 @pytest.mark.parametrize(
     "test",
     [
-        Direction(selector=GOODPUT, expect="equivalent", quantifier="all"),
-        Direction(selector=GOODPUT, expect="equivalent", quantifier="all", against="ipv4"),
-        Direction(selector=GOODPUT, expect="not lower", quantifier="all"),
+        DirectionTest(selector=GOODPUT, expect="equivalent", quantifier="all"),
+        DirectionTest(selector=GOODPUT, expect="equivalent", quantifier="all", against="ipv4"),
+        DirectionTest(selector=GOODPUT, expect="not lower", quantifier="all"),
         Contrast(selector=GOODPUT, of="value", factor="length_bytes", at=128, then=1408, expect="same"),
     ],
     ids=["baseline", "another path", "not lower", "contrast"],
@@ -157,7 +159,9 @@ def test_quantifiers() -> None:
         return 0.9e8 if path == "ipv6" and length == 128 else 1e8
 
     run = run_of(lower_at_128)
-    found = {q: verdict(Direction(selector=GOODPUT, expect="lower", quantifier=q), run) for q in ("all", "most", "any")}
+    found = {
+        q: verdict(DirectionTest(selector=GOODPUT, expect="lower", quantifier=q), run) for q in ("all", "most", "any")
+    }
     assert {q: result.verdict for q, result in found.items()} == {
         "all": "not reproduced",
         "most": "not reproduced",
@@ -174,16 +178,18 @@ def test_what_is_undecided_does_not_save_a_claim_that_is_refuted_elsewhere() -> 
         for t in run.trials
     ]
     noisy = replace(run, trials=trials)
-    assert verdict(Direction(selector=GOODPUT, expect="lower", quantifier="most"), noisy).verdict == "not reproduced"
-    assert verdict(Direction(selector=GOODPUT, expect="lower", quantifier="any"), noisy).verdict == "undecided"
+    assert (
+        verdict(DirectionTest(selector=GOODPUT, expect="lower", quantifier="most"), noisy).verdict == "not reproduced"
+    )
+    assert verdict(DirectionTest(selector=GOODPUT, expect="lower", quantifier="any"), noisy).verdict == "undecided"
 
 
 def test_levels_select_and_parameters_count_as_levels() -> None:
     only = replace(GOODPUT, levels={"length_bytes": (128,), "sndbuf_bytes": (4096,)})
-    result = verdict(Direction(selector=only, expect="lower"), run_of(slower_ipv6))
+    result = verdict(DirectionTest(selector=only, expect="lower"), run_of(slower_ipv6))
     assert (result.verdict, len(result.evidence)) == ("reproduced", 1)
     none = replace(GOODPUT, levels={"sndbuf_bytes": (8192,)})
-    assert verdict(Direction(selector=none, expect="lower"), run_of(slower_ipv6)).verdict == "not testable here"
+    assert verdict(DirectionTest(selector=none, expect="lower"), run_of(slower_ipv6)).verdict == "not testable here"
 
 
 # Too little
@@ -191,7 +197,7 @@ def test_levels_select_and_parameters_count_as_levels() -> None:
 
 def test_two_blocks_are_too_few_to_judge() -> None:
     tests: list[ClaimTest] = [
-        Direction(selector=GOODPUT, expect="lower"),
+        DirectionTest(selector=GOODPUT, expect="lower"),
         Magnitude(selector=GOODPUT, formula="of-baseline", low=-6, high=-4),
         Trend(selector=GOODPUT, of="value", factor="length_bytes", expect="rises"),
         Contrast(selector=GOODPUT, of="value", factor="length_bytes", at=128, then=1408, expect="rises"),
@@ -205,7 +211,7 @@ def test_two_blocks_are_too_few_to_judge() -> None:
 def test_invalid_trials_do_not_count() -> None:
     run = run_of(slower_ipv6)
     trials = [replace(t, status="invalid", reasons=of_agents("r")) if t.block > 2 else t for t in run.trials]
-    result = verdict(Direction(selector=GOODPUT, expect="lower"), replace(run, trials=trials))
+    result = verdict(DirectionTest(selector=GOODPUT, expect="lower"), replace(run, trials=trials))
     assert result.verdict == "undecided"
 
 
@@ -214,14 +220,14 @@ def test_values_of_zero_have_no_ratio() -> None:
         return 0.0
 
     cpu = replace(GOODPUT, metric="cpu_busy")
-    result = verdict(Direction(selector=cpu, expect="lower"), run_of(idle, noise=0, column="cpu_busy_cores"))
+    result = verdict(DirectionTest(selector=cpu, expect="lower"), run_of(idle, noise=0, column="cpu_busy_cores"))
     assert result.verdict == "not testable here"
     assert "values of 0, which have no ratio" in result.reason
 
 
 def test_a_run_without_such_trials_says_so() -> None:
     other = replace(GOODPUT, workloads=("tcp-rr",), metric="rtt_mean")
-    result = verdict(Direction(selector=other, expect="lower"), run_of(same))
+    result = verdict(DirectionTest(selector=other, expect="lower"), run_of(same))
     assert (result.verdict, result.reason) == (
         "not testable here",
         "this run has no trial that the claim is about",

@@ -17,7 +17,7 @@ from sixbench.model.paper import (
     SYSTEM,
     ClaimTest,
     Contrast,
-    Direction,
+    DirectionTest,
     Formula,
     OurMeasurement,
     Paper,
@@ -110,7 +110,7 @@ def test_one_kernel_is_told_to_be_too_few(run: Run) -> None:
 
 
 def test_a_claim_on_one_system_is_judged_on_the_kernel_that_stands_for_it() -> None:
-    of_old = Direction(selector=replace(GOODPUT, levels={SYSTEM: ("old",)}), expect="lower", quantifier="all")
+    of_old = DirectionTest(selector=replace(GOODPUT, levels={SYSTEM: ("old",)}), expect="lower", quantifier="all")
     several = verdict(of_old, on_kernels({"5.10": 1e9, "6.12": 1e9}))
     assert len(several.evidence) == 3
     assert all("kernel 5.10" in sentence for sentence in several.evidence)

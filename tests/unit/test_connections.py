@@ -15,7 +15,7 @@ from sixbench.model.evidence.sessions import TrackedSessions
 from sixbench.model.experiment import Experiment
 from sixbench.model.observation import TrackingAnswer
 from sixbench.model.reason import ReasonKind
-from sixbench.model.workload import Measured, Traffic
+from sixbench.model.workload import Traffic, TrialMeasurements
 from sixbench.model.workloads.connections import KIND
 
 pytestmark = pytest.mark.computes
@@ -33,7 +33,7 @@ CLIENT: dict[str, Any] = {
 }
 
 
-def summarise(params: dict[str, Any], **changed: Any) -> Measured:
+def summarise(params: dict[str, Any], **changed: Any) -> TrialMeasurements:
     return KIND.summarise(params, CLIENT | changed, {})
 
 
@@ -85,13 +85,13 @@ def answer(sessions: int, **more: Any) -> dict[str, Any]:
     return {"sessions": sessions, "most": 262144, "statistics": statistics, "slab": slab} | more
 
 
-def told(nodes: dict[str, dict[str, Any]]) -> dict[str, TrackingAnswer]:
+def tracking_answers(nodes: dict[str, dict[str, Any]]) -> dict[str, TrackingAnswer]:
     return answers(TrackingAnswer, nodes)
 
 
 def test_sessions_are_those_at_both_ends_and_what_failed_in_between() -> None:
     after = answer(20_000, statistics={"insert": 0, "insert_failed": 7, "drop": 7, "early_drop": 0})
-    found = session_evidence(told({"r1": answer(3), "r2": {}}), told({"r1": after, "r2": {}}))
+    found = session_evidence(tracking_answers({"r1": answer(3), "r2": {}}), tracking_answers({"r1": after, "r2": {}}))
     assert found == {
         "r1": TrackedSessions(
             before=3,
@@ -104,20 +104,23 @@ def test_sessions_are_those_at_both_ends_and_what_failed_in_between() -> None:
     }
     assert session_memory_bytes(found) == 256
     without = {"sessions": 5, "most": 9}
-    assert session_evidence(told({"r1": without}), told({"r1": without}))["r1"].failed is None
+    assert session_evidence(tracking_answers({"r1": without}), tracking_answers({"r1": without}))["r1"].failed is None
 
 
 def test_the_memory_of_a_session_is_absent_and_not_zero() -> None:
-    few = session_evidence(told({"r1": answer(0)}), told({"r1": answer(9_999)}))
+    few = session_evidence(tracking_answers({"r1": answer(0)}), tracking_answers({"r1": answer(9_999)}))
     assert session_memory_bytes(few) is None
     hidden = {"sessions": 0, "most": 9}, {"sessions": 20_000, "most": 9}
-    assert session_memory_bytes(session_evidence(told({"r1": hidden[0]}), told({"r1": hidden[1]}))) is None
+    assert (
+        session_memory_bytes(session_evidence(tracking_answers({"r1": hidden[0]}), tracking_answers({"r1": hidden[1]})))
+        is None
+    )
     assert session_memory_bytes({}) is None
 
 
 def test_refused_sessions_are_a_reason_unless_they_were_meant() -> None:
-    before = told({"r1": answer(0)})
-    after = told({"r1": answer(9, statistics={"insert_failed": 7, "drop": 0, "early_drop": 0})})
+    before = tracking_answers({"r1": answer(0)})
+    after = tracking_answers({"r1": answer(9, statistics={"insert_failed": 7, "drop": 0, "early_drop": 0})})
     sessions = session_evidence(before, after)
     notes, reasons = judge_sessions(["r1"], sessions, before, is_meant=False)
     assert (notes, kinds(reasons)) == ([], [ReasonKind.SESSIONS_REFUSED])
@@ -132,8 +135,8 @@ def test_a_node_that_does_not_tell_proves_nothing() -> None:
 
 
 def test_sessions_that_could_not_be_forgotten_are_told() -> None:
-    before = told({"r1": answer(5, forgotten=False)})
-    sessions = session_evidence(before, told({"r1": answer(6)}))
+    before = tracking_answers({"r1": answer(5, forgotten=False)})
+    sessions = session_evidence(before, tracking_answers({"r1": answer(6)}))
     [note] = judge_sessions(["r1"], sessions, before, is_meant=False)[0]
     assert note.startswith("r1 had 5 sessions before the trial")
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sixbench.bench.cpu import (
-    Sample,
+    ResourceSample,
     Span,
     agent_cores,
     busy_ns,
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.computes
 KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 
 
-def sample(clock_ns: int, *cores: tuple[int, ...], realtime_ns: int | None = None, agent_ns: int = 0) -> Sample:
+def sample(clock_ns: int, *cores: tuple[int, ...], realtime_ns: int | None = None, agent_ns: int = 0) -> ResourceSample:
     return {
         "clock_ns": clock_ns,
         "realtime_ns": 10**18 + clock_ns if realtime_ns is None else realtime_ns,

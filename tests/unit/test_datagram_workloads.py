@@ -6,7 +6,7 @@ import pytest
 from reasons import kinds, texts
 from workload_results import CALL, DATAGRAMS, EMPTY, PING, REFUSED, UDP_CLIENT, UDP_SERVER, Result, summarise, traffic
 
-from sixbench.model.e_model import Equipment, mos_cqe, r_factor
+from sixbench.model.e_model import CodecImpairments, mos_cqe, r_factor
 from sixbench.model.parameter import Params
 from sixbench.model.reason import ReasonKind
 from sixbench.model.workload import Traffic
@@ -79,7 +79,7 @@ def test_a_call() -> None:
     assert measured.metrics["playout_loss_ratio"] == pytest.approx(0.04)
     # The least delay, the buffer, 20 ms of speech and 5 ms of look-ahead.
     assert measured.metrics["mouth_to_ear_ns"] == 10 + 25 + 25_000_000
-    equipment = Equipment(ie=10, bpl=19)
+    equipment = CodecImpairments(ie=10, bpl=19)
     assert measured.metrics["r_factor"] == pytest.approx(r_factor(25.000_035, 4, equipment))
     assert measured.metrics["mos_cqe"] == pytest.approx(mos_cqe(measured.metrics["r_factor"]))
 

@@ -20,7 +20,7 @@ from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network
 from sixbench.model.observation import CaptureAnswer, TranslatorState
 from sixbench.model.reason import ReasonKind
-from sixbench.model.stage import Request
+from sixbench.model.stage import NodeRequest
 from sixbench.model.workloads import WORKLOADS
 
 pytestmark = pytest.mark.computes
@@ -45,9 +45,9 @@ def network(read: Read, path: str, workload: str = "bring-up") -> Network:
     return install(experiment.paths[0], experiment.topologies[0], experiment.between)
 
 
-def requests(made: Network, node: str) -> list[Request]:
+def requests(made: Network, node: str) -> list[NodeRequest]:
     script = render_path(made, EBPF.name)[node]
-    return [request for stage in (*script.made, *script.stages) for request in stage.requests]
+    return [request for stage in (*script.first_devices, *script.stages) for request in stage.requests]
 
 
 def test_the_next_router_advertises_the_prefix_and_then_the_clat_asks(read: Read) -> None:

@@ -12,7 +12,7 @@ from sixbench.mechanisms.asking import asked_prefix, unasked, with_questions
 from sixbench.model.errors import ExperimentError
 from sixbench.model.experiment import Experiment
 from sixbench.model.reason import ReasonKind
-from sixbench.model.workload import Measured
+from sixbench.model.workload import TrialMeasurements
 from sixbench.model.workloads import WORKLOADS
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.yaml_source import parse_yaml
@@ -110,7 +110,7 @@ def test_the_resolver_knows_the_authority_and_its_questions_are_not_tracked(reso
     assert "ip daddr 198.18.1.2 udp dport 53 notrack" in stages[0].nft
 
 
-def measured(**client: Any) -> Measured:
+def measured(**client: Any) -> TrialMeasurements:
     params, good, server = GOOD["dns64"]
     return WORKLOADS["dns64"].summarise(params, {**good, **client}, server)
 

@@ -56,7 +56,7 @@ def test_the_ipv4_network_has_one_route_to_the_pool_and_the_end_point_one_to_eac
 
 def test_tunnels_are_made_when_their_host_has_its_address(two: Network) -> None:
     scripts = render_path(two, "user")
-    assert not any(script.made or script.made_addresses for script in scripts.values())
+    assert not any(script.first_devices or script.made_addresses for script in scripts.values())
     done = [
         (name, *(request.op for request in stage.requests), *stage.ip)
         for stages in zip(*(script.stages for script in scripts.values()), strict=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from sixbench.model.e_model import Equipment, effective_ie, mos_cqe, r_factor
+from sixbench.model.e_model import CodecImpairments, effective_ie, mos_cqe, r_factor
 
 pytestmark = pytest.mark.computes
 
-NOTHING = Equipment(ie=0, bpl=1)
-G729A_VAD = Equipment(ie=11, bpl=19)
+NOTHING = CodecImpairments(ie=0, bpl=1)
+G729A_VAD = CodecImpairments(ie=11, bpl=19)
 
 
 def test_all_defaults_are_the_recommendations_r() -> None:

@@ -17,9 +17,9 @@ from sixbench.lab.emulation import change, held_bytes
 from sixbench.lab.netem import REACH, TABLES, table, unfit
 from sixbench.lab.render import render
 from sixbench.mechanisms import MECHANISMS
-from sixbench.model.emulation import DISTRIBUTIONS, Chosen, GilbertElliott, Impairments
+from sixbench.model.emulation import DISTRIBUTIONS, ChosenPackets, GilbertElliott, Impairments
 from sixbench.model.errors import ExperimentError
-from sixbench.model.evidence.emulation import Summary
+from sixbench.model.evidence.emulation import HistogramSummary
 from sixbench.model.observation import EmulateAnswer
 from sixbench.model.topology import Link, Topology
 from sixbench.plan.experiment_file import read_experiment
@@ -52,19 +52,19 @@ def link_of(link: str, file: str = "test.yaml") -> Link:
             "delay: 5ms, jitter: 1ms, jitter-distribution: normal, jitter-correlation: 25%",
             Impairments(delay_ns=5_000_000, jitter_ns=1_000_000, distribution="normal", jitter_correlation=0.25),
         ),
-        ("loss: 1%", Impairments(loss=Chosen(ratio=0.01))),
-        ("loss: 100%", Impairments(loss=Chosen(ratio=1.0))),
+        ("loss: 1%", Impairments(loss=ChosenPackets(ratio=0.01))),
+        ("loss: 100%", Impairments(loss=ChosenPackets(ratio=1.0))),
         ("loss: 20%, loss-burst: 4", Impairments(loss=GilbertElliott(to_bad=0.0625, to_good=0.25))),
         (
             "gilbert-elliott: 1% 20% 0% 50%",
             Impairments(loss=GilbertElliott(to_bad=0.01, to_good=0.2, loss_in_good=0.0, loss_in_bad=0.5)),
         ),
-        ("lost-packets: 3 10-12", Impairments(loss=Chosen(packets=(3, 10, 11, 12)))),
-        ("lost-packets: 0", Impairments(loss=Chosen(packets=(0,)))),
-        ("duplicated-packets: 5-6", Impairments(duplicate=Chosen(packets=(5, 6)))),
+        ("lost-packets: 3 10-12", Impairments(loss=ChosenPackets(packets=(3, 10, 11, 12)))),
+        ("lost-packets: 0", Impairments(loss=ChosenPackets(packets=(0,)))),
+        ("duplicated-packets: 5-6", Impairments(duplicate=ChosenPackets(packets=(5, 6)))),
         ("late-packets: 7, late-by: 3", Impairments(late=(7,), late_by=3)),
-        ("delay: 1ms, reorder: 2%", Impairments(delay_ns=1_000_000, overtaking=Chosen(ratio=0.02))),
-        ("corrupt: 1%", Impairments(corrupt=Chosen(ratio=0.01))),
+        ("delay: 1ms, reorder: 2%", Impairments(delay_ns=1_000_000, overtaking=ChosenPackets(ratio=0.02))),
+        ("corrupt: 1%", Impairments(corrupt=ChosenPackets(ratio=0.01))),
     ],
 )
 def test_what_a_link_is_given_it_does_both_ways(link: str, impairments: Impairments) -> None:
@@ -74,7 +74,7 @@ def test_what_a_link_is_given_it_does_both_ways(link: str, impairments: Impairme
 def test_a_direction_may_differ() -> None:
     link = link_of("delay: 5ms, loss: 1%, forward: {delay: 1ms}, reverse: {loss: 0%}")
     assert link.impairments == (
-        Impairments(delay_ns=1_000_000, loss=Chosen(ratio=0.01)),
+        Impairments(delay_ns=1_000_000, loss=ChosenPackets(ratio=0.01)),
         Impairments(delay_ns=5_000_000),
     )
     assert not link_of("forward: {delay: 0ms}").is_emulated
@@ -272,7 +272,7 @@ def test_a_trial_whose_emulator_fell_behind_is_invalid(changed: dict[str, Any], 
     topology = topologies("delay: 5ms")[0]
     found = assess(topology, {"h1-h2": record(**changed)})
     assert [words in reason.text for reason in found.invalid if words] == ([True] if words else [])
-    assert found.links["h1-h2"].way("forward").delay == Summary(
+    assert found.links["h1-h2"].way("forward").delay == HistogramSummary(
         unit="ns", count=1000, min=1, max=1, mean=1, stdev=1, p50=1, p90=1, p99=5_050_000, p999=1
     )
     assert texts(assess(topology, {}).invalid) == ["the emulator of h1-h2 did not report what it did"]

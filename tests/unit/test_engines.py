@@ -27,7 +27,7 @@ from sixbench.model.errors import AgentError, CapabilityError
 from sixbench.model.experiment import Experiment
 from sixbench.model.parameter import Scalar
 from sixbench.model.path import Path
-from sixbench.model.stage import Request, Stage
+from sixbench.model.stage import NodeRequest, Stage
 
 Read = Callable[[str], Experiment]
 
@@ -260,7 +260,7 @@ def test_what_stages_ask_for_is_in_the_protocol(read: Read, name: str) -> None:
     path = Path(name="p", mechanism=name, family=kind.family(options), nodes=kind.sample, options=options)
     network = install(path, read(TEXT).topologies[0], ("h1", "h2"))
 
-    def asked(stage: Stage) -> list[Request]:
+    def asked(stage: Stage) -> list[NodeRequest]:
         return [one for request in stage.requests for one in (request, request.undo) if one is not None]
 
     for request in (one for stages in network.stages for stage in stages.values() for one in asked(stage)):

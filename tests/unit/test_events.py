@@ -11,7 +11,7 @@ from synthetic import both_ways, chain, rate_of
 from sixbench.lab.emulation import change_on, emulated_links, held_bytes
 from sixbench.lab.netem import unfit
 from sixbench.lab.queues import rate_change_lines
-from sixbench.model.direction import Direction, Queue
+from sixbench.model.direction import LinkDirection, RateQueue
 from sixbench.model.emulation import Impairments
 from sixbench.model.experiment import Experiment, LinkChange
 from sixbench.model.path import Path
@@ -71,7 +71,10 @@ def test_each_event_changes_what_the_one_before_it_left(read: Read) -> None:
     )
     first, second = events_of(read, events)
     before = Impairments(delay_ns=1_000_000)
-    assert first.directions == (Direction(rate_bps=5 * MBIT, queue=Queue(limit_ns=30_000_000), impairments=before),) * 2
+    assert (
+        first.directions
+        == (LinkDirection(rate_bps=5 * MBIT, queue=RateQueue(limit_ns=30_000_000), impairments=before),) * 2
+    )
     assert [way.rate_bps for way in second.directions] == [5 * MBIT, MBIT]
     assert [(way.impairments.delay_ns, way.impairments.loss_ratio) for way in second.directions] == [
         (1_000_000, 0.01),
@@ -188,7 +191,7 @@ def test_theory_is_absent_where_the_mean_is_no_bound(params: dict[str, int], cha
 
 def test_theory_is_absent_where_a_round_trip_is_long() -> None:
     topology = chain(rate_bps=20 * MBIT)
-    far = Direction(rate_bps=20 * MBIT, impairments=Impairments(delay_ns=50_000_000))
+    far = LinkDirection(rate_bps=20 * MBIT, impairments=Impairments(delay_ns=50_000_000))
     slow = replace(topology, links=(replace(topology.links[0], directions=(far, far)), *topology.links[1:]))
     assert rate_of(slow.links[0]) == 20 * MBIT
     assert expected_amid_changes("tcp-stream", STREAM, PATH, slow, ("h1", "h2"), [at(2 * 10**9, 5)]) == {}

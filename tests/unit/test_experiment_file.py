@@ -8,8 +8,8 @@ from ipaddress import IPv4Interface, IPv6Interface
 import pytest
 from synthetic import rate_of
 
-from sixbench.model.direction import Queue
-from sixbench.model.emulation import Chosen, Impairments
+from sixbench.model.direction import RateQueue
+from sixbench.model.emulation import ChosenPackets, Impairments
 from sixbench.model.errors import ExperimentError
 from sixbench.model.experiment import Blocks, Experiment, Statistics
 from sixbench.plan.experiment_file import read_topology_only
@@ -84,8 +84,8 @@ def test_everything_can_be_said(read: Read) -> None:
     assert topology.nodes["a"].sysctl == {"net.ipv4.tcp_sack": "0", "net.ipv4.tcp_rmem": "4096 87380 6291456"}
     [link] = topology.links
     assert (link.name, link.mtu_bytes, rate_of(link)) == ("wire", 1400, 10_000_000)
-    assert {(way.queue, way.burst_bytes) for way in link.directions} == {(Queue(limit_ns=20_000_000), 4096)}
-    way = Impairments(delay_ns=5_000_000, jitter_ns=1_000_000, loss=Chosen(ratio=0.005))
+    assert {(way.queue, way.burst_bytes) for way in link.directions} == {(RateQueue(limit_ns=20_000_000), 4096)}
+    way = Impairments(delay_ns=5_000_000, jitter_ns=1_000_000, loss=ChosenPackets(ratio=0.005))
     assert link.impairments == (way, way)
     assert link.offload_on
     assert [end.ipv4 for end in link.ends] == [IPv4Interface("192.0.2.1/30"), IPv4Interface("192.0.2.2/30")]

@@ -181,7 +181,7 @@ def test_every_key_of_equipment_is_told(part: CompoundKey) -> None:
 
 @pytest.mark.parametrize("key", NODE_SETTINGS)
 def test_every_setting_of_a_router_is_told(key: str) -> None:
-    assert rows("Routers that filter")[key] == told(NODE_SETTINGS[key])
+    assert rows("Routers that filter")[key] == parameter_words(NODE_SETTINGS[key])
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -194,7 +194,7 @@ def test_every_shape_is_told(name: str) -> None:
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_every_parameter_of_a_workload_is_told(name: str) -> None:
     kind = WORKLOADS[name]
-    assert rows(f"`{name}`") == {parameter.name: told(parameter) for parameter in kind.parameters}
+    assert rows(f"`{name}`") == {parameter.name: parameter_words(parameter) for parameter in kind.parameters}
     assert kind.doc in unwrapped(DOCUMENT)
 
 
@@ -211,12 +211,12 @@ def assert_row(cells: list[str], entry: Key, *, is_required: bool = False) -> No
         unless_given = "*must be given*" if is_required else entry.unless_given or default
         assert list(map(plain, cells[1:])) == [unless_given, entry.doc]
     else:
-        value, unless_given, meaning = told(entry.parameter if isinstance(entry, SweptParameter) else entry)
+        value, unless_given, meaning = parameter_words(entry.parameter if isinstance(entry, SweptParameter) else entry)
         unless_given = "*must be given*" if is_required else unless_given
         assert list(map(plain, cells)) == list(map(plain, (value, unless_given, meaning)))
 
 
-def told(parameter: Parameter) -> list[str]:
+def parameter_words(parameter: Parameter) -> list[str]:
     """The cells that a parameter has: its value, what it is unless given, its meaning."""
     words = {
         "packet-rate": "packet rate",
@@ -263,14 +263,14 @@ def test_every_engine_is_told() -> None:
 
 
 def test_the_options_of_every_tunnel_are_told() -> None:
-    assert rows("Options of every tunnel") == {option.name: told(option) for option in TUNNEL_OPTIONS}
+    assert rows("Options of every tunnel") == {option.name: parameter_words(option) for option in TUNNEL_OPTIONS}
 
 
 @pytest.mark.parametrize("name", [name for name in MECHANISMS if not name.startswith("native")])
 def test_every_option_of_a_mechanism_is_told_and_it_has_an_example(name: str) -> None:
     kind = MECHANISMS[name]
     own = [option for option in kind.options if option not in TUNNEL_OPTIONS]
-    assert rows(f"`{name}`") == {option.name: told(option) for option in own}
+    assert rows(f"`{name}`") == {option.name: parameter_words(option) for option in own}
     shared = [option for option in TUNNEL_OPTIONS if option in kind.options]
     assert shared == (list(TUNNEL_OPTIONS) if kind.headers and name != "teredo" else [])
     section = PAGES["paths"].partition(f"\n## `{name}`\n")[2].partition("\n## ")[0]
@@ -278,14 +278,14 @@ def test_every_option_of_a_mechanism_is_told_and_it_has_an_example(name: str) ->
     assert name in {path.mechanism for text in PATHS if text in section for path in experiment(text).paths}
 
 
-SAID = [
+ENDS_OF_PATHS = [
     (text, name, tuple(ends))
     for text in PATHS
     for name, *ends in re.findall(r"^  ([a-z0-9-]+): .*# ([0-9a-f.:]+) to ([0-9a-f.:]+)$", text, re.MULTILINE)
 ]
 
 
-@pytest.mark.parametrize(("text", "name", "ends"), SAID, ids=[name for _, name, _ in SAID])
+@pytest.mark.parametrize(("text", "name", "ends"), ENDS_OF_PATHS, ids=[name for _, name, _ in ENDS_OF_PATHS])
 def test_what_is_said_of_the_ends_of_a_path(text: str, name: str, ends: tuple[str, str]) -> None:
     found = experiment(text)
     network = install(found.path(name), found.topologies[0], found.between)
@@ -293,5 +293,5 @@ def test_what_is_said_of_the_ends_of_a_path(text: str, name: str, ends: tuple[st
 
 
 def test_ends_are_said_of_every_mechanism() -> None:
-    told_of = {experiment(text).path(name).mechanism for text, name, _ in SAID}
+    told_of = {experiment(text).path(name).mechanism for text, name, _ in ENDS_OF_PATHS}
     assert told_of == {name for name in MECHANISMS if not name.startswith("native")}

@@ -78,7 +78,7 @@ def test_the_flow_that_failed_is_told_rather_than_the_one_that_waited_for_it() -
         4: legs(4, "192.0.2.1", "192.0.2.2"),
         6: legs(6, "2001:db8::1", "2001:db8::2"),
     }
-    hosts = Hosts(client=client, server=server, own=4, legs=both)
+    hosts = Hosts(client=client, server=server, family=4, legs=both)
     with pytest.raises(AgentError, match="connecting to 2001:db8::2"):
         run_parts(parts_of(compete.KIND, TIMES), hosts, "key", "00" * 16, lambda running: None)
     cancelled = [call.args[0].session for call in client.answer.call_args_list]

@@ -58,7 +58,7 @@ def test_fragments_never_grow_again_on_a_wider_link() -> None:
 def test_ipv6_is_cut_at_its_source_only_and_the_first_datagrams_tell_it_where() -> None:
     prediction = predicted(Profile(mtus=(1500, 1485, 1470), mechanism="native6"), 1470)
     assert [attempt.outcome for attempt in prediction.attempts] == ["lost", "lost", "delivered"]
-    assert [attempt.told for attempt in prediction.attempts] == [{BETWEEN: 1485}, {BETWEEN: 1470}, {}]
+    assert [attempt.learned_mtus for attempt in prediction.attempts] == [{BETWEEN: 1485}, {BETWEEN: 1470}, {}]
     assert settled_sizes(prediction) == [[1464, 110]] * 3
     # What fits still arrives: of each lost datagram a fragment waits at the server in vain.
     assert prediction.first.loads[-1].sizes_bytes == (78,)
@@ -121,7 +121,7 @@ def test_the_entry_of_a_tunnel_over_ipv6_learns_the_path_mtu_of_its_carrier() ->
         mtus=(1500, 1500, 1300, 1500), mechanism="4in6", nodes=("r1", "r3"), options={"mtu": 1460}, engine="user"
     )
     prediction = predicted(profile, 1400)
-    assert prediction.first.told == {("r1", "r3"): 1300}
+    assert prediction.first.learned_mtus == {("r1", "r3"): 1300}
     assert settled_sizes(prediction) == [[1428], [1296, 228], [1296, 228], [1428]]
 
 
@@ -148,7 +148,7 @@ def test_a_datagram_that_no_fragmentation_can_carry_is_refused_with_the_reason()
 def test_a_small_path_mtu_is_not_believed() -> None:
     # Linux takes less than 552 for 552 and then clears DF (net.ipv4.route.min_pmtu): routers cut the rest.
     prediction = predicted(Profile(mtus=(1500, 300, 1500), mechanism="native4"), 1000, "kernel")
-    assert prediction.first.told == {BETWEEN: 552}
+    assert prediction.first.learned_mtus == {BETWEEN: 552}
     assert prediction.settled.outcome == "delivered"
     assert settled_sizes(prediction)[0] == [548, 500]
 

@@ -47,7 +47,7 @@ SENT: Result = {
     "lateness": TIMES,
     "inter_frame_error": TIMES,
 }
-CAME: Result = {
+ARRIVED: Result = {
     "received": 9,
     "unique": 8,
     "duplicates": 1,
@@ -218,7 +218,7 @@ def test_what_is_sent_is_a_level_wherever_it_is_given() -> None:
 def test_native_frames_are_counted_apart_and_proved_by_their_family() -> None:
     params = PARAMS | {"native_ratio": 0.5}
     sent = SENT | {"native": {"family": 6, "sent": 5}}
-    came = CAME | {"native": {"family": 6, "unique": 4}}
+    came = ARRIVED | {"native": {"family": 6, "unique": 4}}
     measured = WORKLOADS["frames"].summarise(params, sent, came)
     assert measured.invalid == []
     assert measured.metrics["loss_native_ratio"] == pytest.approx(0.2)
@@ -243,13 +243,13 @@ def test_the_agents_get_both_families_for_native_frames_alone() -> None:
 
 def test_addresses_behind_the_hosts_are_what_evidence_allows() -> None:
     params = PARAMS | {"networks": 256, "server_networks": "198.19.128.0/25", "client_networks": "198.19.0.0/25"}
-    destinations = WORKLOADS["frames"].traffic(params, SENT, CAME).destinations
+    destinations = WORKLOADS["frames"].traffic(params, SENT, ARRIVED).destinations
     assert len(destinations) == 510
     assert IPv4Address("198.19.128.130") in destinations
 
 
 def test_frames_that_lost_their_extension_headers_are_told() -> None:
-    measured = WORKLOADS["frames"].summarise(PARAMS, SENT, CAME | {"otherwise_extended": 3})
+    measured = WORKLOADS["frames"].summarise(PARAMS, SENT, ARRIVED | {"otherwise_extended": 3})
     assert any(note.startswith("3 frames arrived with other extension headers") for note in measured.notes)
 
 
@@ -260,7 +260,7 @@ def test_frames_cannot_go_over_a_mechanism_in_a_host() -> None:
 
 
 def test_the_metrics_of_a_flow() -> None:
-    measured = WORKLOADS["frames"].summarise(PARAMS, SENT, CAME)
+    measured = WORKLOADS["frames"].summarise(PARAMS, SENT, ARRIVED)
     assert measured.invalid == []
     for column, value in {
         "loss_ratio": 0.2,
@@ -288,7 +288,7 @@ def test_the_metrics_of_a_flow() -> None:
 def test_a_tester_that_was_too_slow_says_nothing_of_the_device(
     sent: dict[str, Any], came: dict[str, Any], kind: ReasonKind, words: str
 ) -> None:
-    measured = WORKLOADS["frames"].summarise(PARAMS, {**SENT, **sent}, {**CAME, **came})
+    measured = WORKLOADS["frames"].summarise(PARAMS, {**SENT, **sent}, {**ARRIVED, **came})
     [reason] = measured.invalid
     assert reason.kind is kind
     assert words in reason.text
@@ -297,9 +297,9 @@ def test_a_tester_that_was_too_slow_says_nothing_of_the_device(
 def test_a_frame_that_leaves_before_the_next_one_is_due_is_not_too_late() -> None:
     slow = {"frame_bytes": 1518, "rate_pps": 50, "count": 10}
     sent = SENT | {"measured_ns": 180_000_000, "lateness": TIMES | {"p999": 19_000_000}}
-    assert WORKLOADS["frames"].summarise(slow, sent, CAME).invalid == []
+    assert WORKLOADS["frames"].summarise(slow, sent, ARRIVED).invalid == []
     late = sent | {"lateness": TIMES | {"p999": 21_000_000}}
-    [reason] = WORKLOADS["frames"].summarise(slow, late, CAME).invalid
+    [reason] = WORKLOADS["frames"].summarise(slow, late, ARRIVED).invalid
     assert "21 ms late or later, where 20 ms are tolerated" in reason.text
 
 
@@ -307,7 +307,7 @@ def test_the_time_to_recover_is_until_the_last_lost_frame_was_due() -> None:
     params = {"frame_bytes": 64, "rate_pps": 1000, "duration_ns": 20_000_000}
     params |= {"step_after_ns": 10_000_000, "step_rate_pps": 500, "direction": "both"}
     sent = SENT | {"sent": 15, "due": 15, "measured_ns": 18_000_000}
-    came = CAME | {"unique": 14, "lost_middle": 1, "lost_tail": 0}
+    came = ARRIVED | {"unique": 14, "lost_middle": 1, "lost_tail": 0}
 
     def recovery_ns(*last_lost: int) -> float | None:
         there, back = ({**came, "last_lost": last} for last in last_lost)
@@ -318,12 +318,12 @@ def test_the_time_to_recover_is_until_the_last_lost_frame_was_due() -> None:
     assert recovery_ns(9, 3) == 0
     assert recovery_ns(12, 3) == 4_000_000
     assert recovery_ns(12, 13) == 6_000_000
-    assert WORKLOADS["frames"].summarise(PARAMS, SENT, CAME).metrics.get("recovery_ns") is None
+    assert WORKLOADS["frames"].summarise(PARAMS, SENT, ARRIVED).metrics.get("recovery_ns") is None
 
 
 def test_both_directions_have_their_own_rates() -> None:
-    client = {"forward_sender": SENT, "reverse_receiver": CAME}
-    server = {"forward_receiver": CAME, "reverse_sender": SENT | {"due": 12}}
+    client = {"forward_sender": SENT, "reverse_receiver": ARRIVED}
+    server = {"forward_receiver": ARRIVED, "reverse_sender": SENT | {"due": 12}}
     measured = WORKLOADS["frames"].summarise(PARAMS | {"direction": "both"}, client, server)
     assert measured.metrics["packets_rate_reverse_pps"] == measured.metrics["packets_rate_pps"]
     assert measured.metrics["loss_reverse_ratio"] == 0.2

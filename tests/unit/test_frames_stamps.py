@@ -17,7 +17,7 @@ from sixbench.model.workloads.frames_results import HardwareStamps
 from sixbench.model.workloads.frames_stamps import Stamped, stamps_of
 from sixbench.rfc.lengths import FULL
 from sixbench.rfc.procedures import TESTS
-from sixbench.rfc.rfc_test import Place, Value
+from sixbench.rfc.rfc_test import RfcPlace, Value
 
 from sixbench.mechanisms import MECHANISMS, install  # isort: skip
 
@@ -31,7 +31,12 @@ LATENESS = {"count": 10, "buckets": [[5000, 10]], "min": 5000, "max": 5000, "mea
 TIMES = LATENESS | {"p50": 5000, "p90": 5000, "p99": 5000, "p999": 5000}
 SENT: Result = {"sent": 10, "due": 10, "measured_ns": 9_000_000, "lateness": TIMES, "inter_frame_error": TIMES}
 COUNTED = {"unique": 10, "duplicates": 0, "reordered": 0, "corrupt": 0, "late": 0, "ring_drops": 0, "lost_middle": 0}
-CAME: Result = COUNTED | {"measured_bytes": 162, "measured_ns": 9_000_000, "one_way_delay": TIMES, "pdv": TIMES}
+STAMPED_FRAMES: Result = COUNTED | {
+    "measured_bytes": 162,
+    "measured_ns": 9_000_000,
+    "one_way_delay": TIMES,
+    "pdv": TIMES,
+}
 TAI_NS = 1_800_000_037 * 10**9
 """A clock of hardware is not that of the system: mixed up, they are 37 s apart."""
 LEFT = {"interface": "eth1", "clock": 0, "one_of": 3, "from_ns": TAI_NS, "after_ns": [0, 3_000_000, None, 9_000_000]}
@@ -40,7 +45,7 @@ ARRIVED = LEFT | {"interface": "eth2", "from_ns": TAI_NS + 700, "after_ns": [0, 
 
 def stamped(sent: dict[str, Any], came: dict[str, Any]) -> tuple[Result, Result]:
     """The results of both ends, with what they have of stamps."""
-    return {**SENT, "hardware_stamps": LEFT | sent}, {**CAME, "hardware_stamps": ARRIVED | came}
+    return {**SENT, "hardware_stamps": LEFT | sent}, {**STAMPED_FRAMES, "hardware_stamps": ARRIVED | came}
 
 
 def test_a_delay_is_between_two_stamps_of_one_clock() -> None:
@@ -79,7 +84,7 @@ def test_where_hardware_says_nothing_delays_are_by_the_system_and_the_trial_says
 @pytest.mark.parametrize("side", ["sender", "receiver"])
 def test_an_interface_that_does_not_stamp_says_why(side: str) -> None:
     refused = {"hardware_stamps_refused": "veth0: it stamps no frames by hardware"}
-    sent, came = (SENT | refused, CAME) if side == "sender" else (SENT, CAME | refused)
+    sent, came = (SENT | refused, STAMPED_FRAMES) if side == "sender" else (SENT, STAMPED_FRAMES | refused)
     measured = WORKLOADS["frames"].summarise(PARAMS, sent, came)
     assert measured.metrics["one_way_delay_p50_ns"] == 5000
     words = f"no hardware time stamps: veth0: it stamps no frames by hardware (at the {side})"
@@ -87,8 +92,8 @@ def test_an_interface_that_does_not_stamp_says_why(side: str) -> None:
 
 
 def test_who_was_not_asked_for_stamps_says_nothing_of_them() -> None:
-    assert stamps_of(SENT, CAME) is None
-    assert not [note for note in WORKLOADS["frames"].summarise(PARAMS, SENT, CAME).notes if "stamp" in note]
+    assert stamps_of(SENT, STAMPED_FRAMES) is None
+    assert not [note for note in WORKLOADS["frames"].summarise(PARAMS, SENT, STAMPED_FRAMES).notes if "stamp" in note]
 
 
 def test_missing_stamps_are_missing_and_no_other_clock_stands_in_for_them() -> None:
@@ -131,12 +136,12 @@ def test_agents_are_told_to_stamp_frames_at_equipment_alone() -> None:
 
 
 def latencies(*records: TrialRecord) -> dict[str, Value]:
-    place = Place(profile="8219", frame_bytes=64, line_pps=None, tester_pps=None, throughput=None, own=FULL)
+    place = RfcPlace(profile="8219", frame_bytes=64, line_pps=None, tester_pps=None, throughput=None, lengths=FULL)
     return {value.name: value for value in TESTS["latency"].values(records, place)}
 
 
 def test_a_latency_names_its_stamps_and_is_never_of_both_kinds() -> None:
-    by_system = bare_record("frames", metrics={"one_way_delay_p50_ns": 5000.0}, client=SENT, server=CAME)
+    by_system = bare_record("frames", metrics={"one_way_delay_p50_ns": 5000.0}, client=SENT, server=STAMPED_FRAMES)
     sent, came = stamped({}, {})
     by_hardware = replace(by_system, metrics={"one_way_delay_p50_ns": 700.0}, client=sent, server=came)
     found = latencies(by_system, by_hardware)["typical latency, forward"]

@@ -13,7 +13,7 @@ from json_schema import complaints
 from sixbench.bench import emulated
 from sixbench.bench.proof.packets import viewpoints
 from sixbench.cli.consent import refuse_programs_in_guests
-from sixbench.guest import DeviceGuest, Kernel, device, device_fields, start_opened
+from sixbench.guest import DeviceGuest, GuestKernel, device, device_fields, start_opened
 from sixbench.guest.confinement import SANDBOX
 from sixbench.guest.device import CONSOLE, READY, SETUP, START, command_line, start_line
 from sixbench.lab import privileges
@@ -38,10 +38,10 @@ def filters(monkeypatch: pytest.MonkeyPatch) -> None:
 
 SCHEMA = experiment_schema(MECHANISMS)
 NAT64: dict[str, Any] = {"family": [6, 4], "prefix": "64:ff9b::/96", "client-as": "own", "hops": 1}
-MADE = DeviceGuest(
+DEVICE_GUEST = DeviceGuest(
     qemu=Path("/usr/bin/qemu"),
     version="qemu 7.2",
-    kernel=Kernel(name="debian-6.1", release="6.1.0", origin="", sha256="00", built=("jool-dkms 4.1.9-1",)),
+    kernel=GuestKernel(name="debian-6.1", release="6.1.0", origin="", sha256="00", built=("jool-dkms 4.1.9-1",)),
     initramfs=Path("/cache, here/initramfs"),
 )
 
@@ -204,24 +204,24 @@ def test_the_namespace_has_taps_alone_and_the_machine_what_the_node_would_have()
 
 def test_qemu_gets_files_from_the_cache_and_interfaces_that_take_no_work_off_the_machine() -> None:
     ports = [GuestPort(tap="sixtap0", address="02:00:00:00:00:02", name="eth0", mtu_bytes=9000)]
-    fields = device_fields(MADE, "/run/device", ports, [GuestCommand(told="`x`", line="echo 'x'")], 256 << 20)
+    fields = device_fields(DEVICE_GUEST, "/run/device", ports, [GuestCommand(label="`x`", line="echo 'x'")], 256 << 20)
     assert (fields["name"], fields["argv"]) == ("the guest with debian-6.1", ["sh", f"/run/device/{START}"])
     assert fields["ready"] == ["grep", "-q", READY, f"/run/device/{CONSOLE}"]
     assert fields["memory_bytes"] > 256 << 20
     assert len(fields["files"][SETUP]) % 512 == 0
     assert """step '`x`' 'echo '"'"'x'"'"''""" in fields["files"][SETUP]
-    argv = command_line(MADE, ports, 256 << 20)
+    argv = command_line(DEVICE_GUEST, ports, 256 << 20)
     [interface] = [word for word in argv if word.startswith("virtio-net-pci")]
     assert "mac=02:00:00:00:00:02,host_mtu=9000" in interface
     assert all(f"{name}=off" in interface for name in ("csum", "guest_csum", "gso", "guest_tso6", "host_tso4"))
     assert argv[argv.index("-initrd") + 1] == f"/proc/self/fd/{start_opened.FIRST + 2}"
     assert argv[argv.index("-netdev") + 1] == f"tap,id=port0,fd={start_opened.FIRST + 5}"
-    started = start_line(MADE, "/run, here", ports, 256 << 20)
+    started = start_line(DEVICE_GUEST, "/run, here", ports, 256 << 20)
     assert started[-len(argv) :] == argv
     [opened] = [json.loads(word) for word in started if word.startswith("[[")]
     assert opened[2:] == [
         ["copy", "/cache, here/initramfs"],
-        ["read", str(MADE.kernel.modules_image)],
+        ["read", str(DEVICE_GUEST.kernel.modules_image)],
         ["read", f"/run, here/{SETUP}"],
         ["tap", "sixtap0"],
     ]
@@ -232,7 +232,7 @@ def test_a_guest_that_cannot_be_started_here_is_told_at_its_path(monkeypatch: py
     def refuse(kernel: str) -> DeviceGuest:
         raise CapabilityError(f"there is no qemu-system-x86_64 here, for {kernel}")
 
-    monkeypatch.setattr(emulated, "found", refuse)
+    monkeypatch.setattr(emulated, "guest_files", refuse)
     source = parse_yaml("workloads: [ping]\ndut:\n  guest: debian-6.1\n", "x.yaml")
     with pytest.raises(ExperimentError, match=r"x\.yaml:2: paths\.ipv4: there is no qemu-system-x86_64 here"):
         emulated.check_guests(read_experiment(source, MECHANISMS))
@@ -262,12 +262,12 @@ def test_what_cannot_be_started_is_known_without_fetching(monkeypatch: pytest.Mo
     monkeypatch.setattr(emulated, "kept_kernels", list)
     told = emulated.why_no_guest(network)
     assert told == "the kernel debian-6.1 is not kept here yet; fetch it by: sixbench kernels add debian-6.1"
-    monkeypatch.setattr(emulated, "kept_kernels", lambda: [MADE.kernel])
+    monkeypatch.setattr(emulated, "kept_kernels", lambda: [DEVICE_GUEST.kernel])
     assert emulated.why_no_guest(network) is None
 
 
 def test_versions_are_those_of_emulator_and_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(emulated, "found", lambda kernel: MADE)
+    monkeypatch.setattr(emulated, "guest_files", lambda kernel: DEVICE_GUEST)
     [network] = networks("jool")
     assert emulated.guest_versions(network.guests.items()) == {
         "dut": {"QEMU": "7.2", "Linux": "6.1.0", "jool-dkms": "4.1.9-1"}

@@ -17,7 +17,7 @@ PACKAGE = Path(sixbench.__file__).parent
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Path]:
+def files_in_image(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Path]:
     agent = tmp_path_factory.mktemp("agent") / "sixbench-agent"
     agent.write_bytes(b"agent")
     return contents(agent)

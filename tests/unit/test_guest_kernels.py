@@ -169,4 +169,4 @@ def test_a_kernel_that_is_not_kept_is_an_error_and_never_fetched(monkeypatch: py
     with pytest.raises(CapabilityError, match=words):
         find_kernel("debian-6.1")
     with pytest.raises(CapabilityError, match=words):
-        emulated.found("debian-6.1")
+        emulated.guest_files("debian-6.1")

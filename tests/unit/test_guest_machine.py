@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sixbench.guest import GuestCommand, Kernel, machine
+from sixbench.guest import GuestKernel, GuestTask, machine
 from sixbench.guest.boot import _result
 from sixbench.guest.confinement import SANDBOX
 from sixbench.guest.initramfs import first_script, make_initramfs, second_script
@@ -102,9 +102,9 @@ def with_a_hole(size_bytes: int) -> bytes:
 
 
 def test_results_that_would_fill_the_memory_are_refused() -> None:
-    kernel = Kernel(name="debian-6.1", release="6", origin="", sha256="")
-    command = GuestCommand(arguments=("doctor",), agent=Path("agent"), limit_s=1)
-    end = End(exit=0, said=[], console=[], pace=None)
+    kernel = GuestKernel(name="debian-6.1", release="6", origin="", sha256="")
+    command = GuestTask(arguments=("doctor",), agent=Path("agent"), limit_s=1)
+    end = End(exit=0, stderr_lines=[], console=[], pace=None)
     with pytest.raises(CapabilityError, match=r'the results of the guest with debian-6\.1: the file "trials.bin" has'):
         _result(kernel, command, end, io.BytesIO(with_a_hole(2**50)))
 
@@ -163,7 +163,7 @@ def test_the_commands_end_and_what_it_said_are_read_from_the_console(tmp_path: P
     told: list[str] = []
     end = run_machine(script(tmp_path, lines), start, 60, told.append, threading.Event())
     assert end.exit == 4
-    assert told == end.said == ["1 of 4 trials"]
+    assert told == end.stderr_lines == ["1 of 4 trials"]
     assert end.pace is not None
     assert str(end.pace).startswith("14.2 s of its clock, 10.2 s of them busy, took ")
 

@@ -15,7 +15,7 @@ import synthetic
 from sixbench.bench import guests
 from sixbench.cli.guest_runs import check_clock, chosen_kernels, run_in_guests
 from sixbench.cli.run_requests import RunOutput, RunRequest
-from sixbench.guest import GuestCommand, GuestResult, Kernel
+from sixbench.guest import GuestKernel, GuestResult, GuestTask
 from sixbench.model.errors import CapabilityError, ExperimentError, Interrupted, UsageError
 from sixbench.model.experiment import Experiment
 from sixbench.model.trial import TrialRecord
@@ -50,7 +50,7 @@ def writer(read: Read, tmp_path: Path) -> RunWriter:
     return create_run(tmp_path / "run", manifest)
 
 
-def in_guest(kernel: Kernel, command: GuestCommand, exit_code: int = 0) -> GuestResult:
+def in_guest(kernel: GuestKernel, command: GuestTask, exit_code: int = 0) -> GuestResult:
     """Result of a guest that ran every trial of its job."""
     import tempfile
 
@@ -69,7 +69,7 @@ def in_guest(kernel: Kernel, command: GuestCommand, exit_code: int = 0) -> Guest
         job.save_manifest(state="complete", environment=there, experiment=replace(run.manifest.experiment, paths=paths))
         job.close()
         found = {str(p.relative_to(scratch)): p.read_bytes() for p in Path(scratch).rglob("*") if p.is_file()}
-    return GuestResult(exit=exit_code, stdout="", said=["sixbench: last words"], files=found)
+    return GuestResult(exit=exit_code, stdout="", stderr_lines=["sixbench: last words"], files=found)
 
 
 def trial(block: int, combination: str, path: str, sequence: int) -> TrialRecord:
@@ -95,14 +95,14 @@ def boots(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The kernels that guests were started with."""
     started: list[str] = []
 
-    def boot(kernel: Kernel, command: GuestCommand, told: Any, stop: threading.Event | None = None) -> GuestResult:
+    def boot(kernel: GuestKernel, command: GuestTask, told: Any, stop: threading.Event | None = None) -> GuestResult:
         started.append(kernel.name)
         told("1 of 4 trials")
         return in_guest(kernel, command)
 
     monkeypatch.setattr(guests, "find_qemu", lambda: Path("qemu"))  # the machine of this test may have none
     monkeypatch.setattr(guests, "boot", boot)
-    monkeypatch.setattr(guests, "find_kernel", lambda name: Kernel(name=name, release="6", origin="", sha256=""))
+    monkeypatch.setattr(guests, "find_kernel", lambda name: GuestKernel(name=name, release="6", origin="", sha256=""))
     return started
 
 
@@ -189,7 +189,7 @@ def test_kernels_that_are_done_are_not_run_again(writer: RunWriter, boots: list[
 def test_a_run_that_is_refused_in_the_guest_says_where_and_why(
     writer: RunWriter, boots: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    refused = GuestResult(exit=3, stdout="", said=["sixbench: no module sit"], files={})
+    refused = GuestResult(exit=3, stdout="", stderr_lines=["sixbench: no module sit"], files={})
     monkeypatch.setattr(guests, "boot", lambda *arguments: refused)
     with pytest.raises(CapabilityError, match=r"^on debian-(5\.10|6\.1): no module sit$"):
         guests.run_on_kernels(writer.manifest.experiment, writer, Path("agent"), "virtual", nobody)
@@ -200,7 +200,7 @@ def test_a_run_that_is_refused_in_the_guest_says_where_and_why(
 def test_files_of_a_guest_that_no_directory_can_have_are_told(
     writer: RunWriter, boots: list[str], monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
 ) -> None:
-    strange = GuestResult(exit=0, stdout="", said=[], files=dict.fromkeys(names, b""))
+    strange = GuestResult(exit=0, stdout="", stderr_lines=[], files=dict.fromkeys(names, b""))
     monkeypatch.setattr(guests, "boot", lambda *arguments: strange)
     with pytest.raises(CapabilityError, match=r"^on debian-(5\.10|6\.1): writing its results into /"):
         guests.run_on_kernels(writer.manifest.experiment, writer, Path("agent"), "virtual", nobody)
@@ -231,10 +231,10 @@ def quiet_request(directory: Path) -> RunRequest:
 def test_settings_that_a_guests_kernel_refuses_are_told_at_their_places_and_nothing_is_left(
     read: Read, boots: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def boot(kernel: Kernel, command: GuestCommand, *others: object) -> GuestResult:
+    def boot(kernel: GuestKernel, command: GuestTask, *others: object) -> GuestResult:
         text = command.files[guests.FILE].decode()
         said = str(problems_of_settings(parse_yaml(text, guests.FILE), REFUSED)).splitlines()
-        return GuestResult(exit=2, stdout="", said=["booted", *said], files=dict(command.files))
+        return GuestResult(exit=2, stdout="", stderr_lines=["booted", *said], files=dict(command.files))
 
     monkeypatch.setattr(guests, "boot", boot)
     experiment = read(WITH_SETTINGS)
@@ -295,7 +295,7 @@ def test_a_plan_names_the_kernels_of_the_command_line(sixbench: Callable[..., An
 def test_a_run_in_guests_that_is_stopped_says_that_no_trials_are_kept(
     read: Read, boots: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def boot(kernel: Kernel, command: GuestCommand, *others: object) -> GuestResult:
+    def boot(kernel: GuestKernel, command: GuestTask, *others: object) -> GuestResult:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(guests, "boot", boot)

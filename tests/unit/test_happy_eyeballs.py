@@ -51,7 +51,7 @@ def test_both_agents_are_told_both_addresses_and_the_client_in_the_order_of_rfc_
     params: dict[str, Scalar] = {"prefer": "ipv4" if prefers_ipv4 else "default", "gap_ns": 1}
     path = Path(name="d", mechanism="dual-stack", family=4, options={"prefer": "default"})
     ordered = performer_of(KIND).ordered(both, path, params)
-    hosts = Hosts(client=client, server=server, own=4, legs=ordered)
+    hosts = Hosts(client=client, server=server, family=4, legs=ordered)
     [part] = parts_of(KIND, params)
     assert part.params == {"gap_ns": 1}
     run_parts([part], hosts, "key", "00" * 16, lambda running: None)

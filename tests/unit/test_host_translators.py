@@ -120,7 +120,7 @@ def test_the_translator_in_the_host_tells_it_what_fits(network: Make, path: str,
     assert path_mtu(made) == most_bytes
     prediction = predict(made, most_bytes - 28 + 1, "kernel")
     assert [attempt.outcome for attempt in prediction.attempts] == ["lost", "delivered"]
-    assert prediction.attempts[0].told == {("h1", "h2"): most_bytes}
+    assert prediction.attempts[0].learned_mtus == {("h1", "h2"): most_bytes}
     assert len(prediction.settled.loads[0].sizes_bytes) > 1
     [attempt] = predict(made, most_bytes - 28, "kernel").attempts
     assert attempt.outcome == "delivered"

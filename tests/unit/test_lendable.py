@@ -28,7 +28,7 @@ FREE: dict[str, Any] = {
 }
 
 
-def told(**other: object) -> Lendable:
+def lendable_with(**other: object) -> Lendable:
     [one] = read_lendable(json.dumps([FREE | other]))
     return one
 
@@ -51,11 +51,11 @@ def told(**other: object) -> Lendable:
     ],
 )
 def test_a_port_is_lent_or_not(other: dict[str, object], means_it: bool, why: str | None) -> None:
-    assert why_not_lent("eth1", {"eth1": told(**other)}, may_lend=True, means_it=means_it) == why
+    assert why_not_lent("eth1", {"eth1": lendable_with(**other)}, may_lend=True, means_it=means_it) == why
 
 
 def test_a_port_that_is_not_there_or_not_ours() -> None:
-    known = {"lo": told(interface="lo"), "eth1": told()}
+    known = {"lo": lendable_with(interface="lo"), "eth1": lendable_with()}
     said = "this machine has no such interface, or another run has it; it has eth1"
     assert why_not_lent("eth9", known, may_lend=False, means_it=True) == said
     said = "root alone can lend it to a namespace; run as root"
@@ -96,7 +96,7 @@ def test_a_port_that_is_not_there_or_not_ours() -> None:
     ],
 )
 def test_doctor_says_whether_a_cable_may_have_it(other: dict[str, object], answer: str, reason: str) -> None:
-    capability = interface_capability(told(**other))
+    capability = interface_capability(lendable_with(**other))
     assert (capability.name, capability.answer, capability.reason) == ("interface eth1", answer, reason)
 
 

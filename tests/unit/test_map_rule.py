@@ -28,7 +28,7 @@ def test_every_vector_holds(vector: Path) -> None:
         psid=psid,
     )
     rule.check(128)
-    assert rule.told == told["rule"]
+    assert rule.protocol_form == told["rule"]
     ipv4, ipv6 = IPv4Address(told["ipv4"]), IPv6Address(told["ipv6"])
     assert rule.address(ipv4, told["psid"]) == ipv6
     assert rule.to_ipv4(ipv6) == (ipv4, told["psid"])

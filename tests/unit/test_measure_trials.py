@@ -16,7 +16,7 @@ from reasons import kinds, of_agents, texts
 
 from sixbench.agent import AgentHub
 from sixbench.analysis import analyse
-from sixbench.bench.machines import Addresses, Machines, Target, find_addresses
+from sixbench.bench.machines import Machines, MeasuredAddresses, Target, find_addresses
 from sixbench.bench.measure_trials import assess
 from sixbench.model.errors import CapabilityError, SixbenchError, UsageError
 from sixbench.model.evidence import Evidence
@@ -58,13 +58,13 @@ def test_what_is_not_compared_is_measured_once(families: Any, options: Any, tria
 
 def test_addresses_of_a_family() -> None:
     found = find_addresses(Target(host="127.0.0.1", port=5210), (4,))
-    assert found == [[Addresses(family=4, client="127.0.0.1", server="127.0.0.1")]]
+    assert found == [[MeasuredAddresses(family=4, client="127.0.0.1", server="127.0.0.1")]]
     assert find_addresses(Target(host="127.0.0.1", port=5210, bind="127.0.0.7"), ())[0][0].client == "127.0.0.7"
 
 
 def test_an_ipv4_mapped_address_is_of_ipv4() -> None:
     target = Target(host="::ffff:127.0.0.1", port=5210, bind="::ffff:127.0.0.7")
-    assert find_addresses(target, ()) == [[Addresses(family=4, client="127.0.0.7", server="127.0.0.1")]]
+    assert find_addresses(target, ()) == [[MeasuredAddresses(family=4, client="127.0.0.7", server="127.0.0.1")]]
     with pytest.raises(CapabilityError, match="has no IPv6 address"):
         find_addresses(target, (6,))
 
@@ -184,8 +184,8 @@ class FakeHub:
 def test_where_nobody_answers_over_one_family_the_other_one_is_tried_and_told() -> None:
     target = Target(host="there", port=5210)
     ways = [
-        [Addresses(family=6, client="2001:db8::1", server="2001:db8::2")],
-        [Addresses(family=4, client="192.0.2.1", server="192.0.2.2")],
+        [MeasuredAddresses(family=6, client="2001:db8::1", server="2001:db8::2")],
+        [MeasuredAddresses(family=4, client="192.0.2.1", server="192.0.2.2")],
     ]
     hub: Any = FakeHub(("192.0.2.2",))
     with Machines(hub, target, ways) as machines:

@@ -208,7 +208,7 @@ def test_a_client_asks_a_broker_for_its_tunnel(installed: Installed) -> None:
     # Neither end is made beforehand, nor has it an address before it is there.
     assert all(tunnel.made_by for tunnel in network.tunnels)
     scripts = render_path(network, "ebpf")
-    assert not any(script.made or script.made_addresses for script in scripts.values())
+    assert not any(script.first_devices or script.made_addresses for script in scripts.values())
     check_both_ways(network)
 
 

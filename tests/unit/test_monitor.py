@@ -18,7 +18,7 @@ from sixbench.analysis.monitoring import error_of_look, follow
 from sixbench.cli.monitor_units import unit_word, units
 from sixbench.cli.repeating import Repeating, next_start_ns
 from sixbench.model.errors import Interrupted, StoreError, UsageError
-from sixbench.model.monitoring import YEAR_NS, FalseAlarms, Measured, Occurrence, Series, Settings
+from sixbench.model.monitoring import YEAR_NS, FalseAlarms, FollowedSeries, Occurrence, SeriesValue, Settings
 from sixbench.report.monitoring import document, page_of, render
 from sixbench.store import Folder, MonitorWriter, make_room, read_monitor, used_bytes
 
@@ -113,7 +113,7 @@ def test_a_change_is_found_and_told_everywhere(tmp_path: Path) -> None:
     goodput, *_ = [one for one in changed if one.series.metric == "goodput" and one.series.path == "ipv4"]
     assert goodput.changed is not None
     assert (goodput.changed.kind, goodput.changed.direction) == ("sudden", "lower")
-    assert [point.number for point in goodput.found] == [5]
+    assert [point.number for point in goodput.change_points] == [5]
     assert not any(one.series.against for one in changed), "both paths changed alike"
     assert "Changed: " in render("m", found, followed)
     told = document("m", found, followed, {})
@@ -362,7 +362,9 @@ def test_the_error_of_a_look_is_that_of_all_series_together() -> None:
 
     def occurrence(number: int, values: Sequence[float]) -> Occurrence:
         series = [
-            Series(workload="ping", metric="rtt_p50", unit="ns", scale="difference", combination="c", path=str(path))
+            FollowedSeries(
+                workload="ping", metric="rtt_p50", unit="ns", scale="difference", combination="c", path=str(path)
+            )
             for path in range(len(values))
         ]
         return Occurrence(
@@ -370,7 +372,7 @@ def test_the_error_of_a_look_is_that_of_all_series_together() -> None:
             state="complete",
             started_realtime_ns=number * HOUR_NS,
             ended_realtime_ns=number * HOUR_NS,
-            values=tuple(Measured(series=one, value=value, n=1) for one, value in zip(series, values, strict=True)),
+            values=tuple(SeriesValue(series=one, value=value, n=1) for one, value in zip(series, values, strict=True)),
         )
 
     def found(count: int) -> int:

@@ -12,7 +12,7 @@ import synthetic
 from sixbench.analysis.monitoring import follow
 from sixbench.cli.repeating import Repeating
 from sixbench.lab import own_process
-from sixbench.model.monitoring import FalseAlarms, Measured, Monitor, Occurrence, Series, Settings
+from sixbench.model.monitoring import FalseAlarms, FollowedSeries, Monitor, Occurrence, SeriesValue, Settings
 from sixbench.report.monitoring import render
 from sixbench.report.series_words import about, path_text
 from sixbench.store import MonitorWriter, read_monitor
@@ -114,17 +114,19 @@ def test_a_value_of_zero_makes_no_second_series_of_a_comparison(tmp_path: Path) 
     assert all(one.band is not None for one in followed)
 
 
-def series_of(metric: str, path: str, combination: str = "c0001") -> Series:
-    return Series(workload="ping", metric=metric, unit="ns", scale="difference", combination=combination, path=path)
+def series_of(metric: str, path: str, combination: str = "c0001") -> FollowedSeries:
+    return FollowedSeries(
+        workload="ping", metric=metric, unit="ns", scale="difference", combination=combination, path=path
+    )
 
 
-def occurrence_of(number: int, *series: Series) -> Occurrence:
+def occurrence_of(number: int, *series: FollowedSeries) -> Occurrence:
     return Occurrence(
         number=number,
         state="complete",
         started_realtime_ns=number * HOUR_NS,
         ended_realtime_ns=number * HOUR_NS,
-        values=tuple(Measured(series=one, value=100.0 + number % 2, n=1) for one in series),
+        values=tuple(SeriesValue(series=one, value=100.0 + number % 2, n=1) for one in series),
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sixbench.bench.record import Trial, blank_record
+from sixbench.bench.record import TrialTask, blank_record
 from sixbench.calibration.null import document, figure, page, table
 from sixbench.calibration.null.design import CHANGED_KINDS, KINDS, PlannedComparison, plan_comparisons
 from sixbench.calibration.null.judge import NullResult, Share, judge
@@ -48,7 +48,7 @@ def _run(one: PlannedComparison, values: Values, theory: Mapping[str, float] | N
     trials: list[TrialRecord] = []
     for planned in all_trials(one.experiment):
         value = values[planned.path][planned.block - 1]
-        trial = Trial(experiment=one.experiment, combination=combination, planned=planned, sequence=len(trials) + 1)
+        trial = TrialTask(experiment=one.experiment, combination=combination, planned=planned, sequence=len(trials) + 1)
         trials.append(
             replace(
                 blank_record(trial),
@@ -71,21 +71,21 @@ def _of_one(one: PlannedComparison, baseline: Sequence[float | None], path: Sequ
 
 def test_equal_paths_have_no_false_difference() -> None:
     result = _of_one(_planned("tcp-stream"), STEADY, STEADY[::-1])
-    assert result.in_all.different == result.in_all.by_test == Share(found=0, of=1)
+    assert result.in_all.different == result.in_all.by_test == Share(number=0, of=1)
 
 
 def test_a_false_difference_is_counted_once_in_all_and_with_its_metric() -> None:
     result = _of_one(_planned("tcp-stream"), STEADY, [1.05 * value for value in STEADY])
-    assert result.in_all.different == result.in_all.by_test == result.any_metric == Share(found=1, of=1)
+    assert result.in_all.different == result.in_all.by_test == result.any_metric == Share(number=1, of=1)
     shares = {one.metric: (one.different, one.is_primary) for one in result.by_metric}
-    assert shares["goodput"] == (Share(found=1, of=1), True)
-    assert shares["cpu_busy"] == (Share(found=0, of=1), False)
+    assert shares["goodput"] == (Share(number=1, of=1), True)
+    assert shares["cpu_busy"] == (Share(number=0, of=1), False)
 
 
 def test_what_the_margin_calls_equivalent_is_an_error_of_the_test_alone() -> None:
     """0.5 % with a noise of 0.01 %."""
     result = _of_one(_planned("tcp-stream"), STEADY, [1.005 * value for value in STEADY[::-1]])
-    assert (result.in_all.different.found, result.in_all.by_test.found) == (0, 1)
+    assert (result.in_all.different.number, result.in_all.by_test.number) == (0, 1)
 
 
 def test_two_families_are_compared_by_their_share_of_what_theory_allows_and_by_goodput_alone() -> None:
@@ -98,7 +98,7 @@ def test_two_families_are_compared_by_their_share_of_what_theory_allows_and_by_g
     assert judged.finding.ratio == pytest.approx(1)
     assert judged.finding.verdict == "equivalent"
     unequal = judge([one], [_run(one, {**values, "ipv6": values["ipv4"]}, theory)])
-    assert unequal.in_all.different.found == 1
+    assert unequal.in_all.different.number == 1
 
 
 def test_a_comparison_without_enough_valid_trials_counts_in_no_share() -> None:
@@ -110,12 +110,12 @@ def test_a_comparison_without_enough_valid_trials_counts_in_no_share() -> None:
 @pytest.mark.parametrize(("factor", "found"), [(0.97, 1), (1.03, 0), (1.0, 0)])
 def test_a_change_is_found_only_in_the_direction_that_it_has(factor: float, found: int) -> None:
     result = _of_one(_changed(), STEADY, [factor * value for value in STEADY[::-1]])
-    assert result.power == Share(found=found, of=1)
+    assert result.power == Share(number=found, of=1)
     assert not result.judged, "a changed comparison is no null comparison"
 
 
 def test_a_change_that_could_not_be_measured_was_not_found() -> None:
-    assert _of_one(_changed(), [1.0, None, None, None, None], STEADY).power == Share(found=0, of=1)
+    assert _of_one(_changed(), [1.0, None, None, None, None], STEADY).power == Share(number=0, of=1)
 
 
 def test_the_smallest_change_found_is_the_margin_where_there_is_no_noise() -> None:
@@ -139,9 +139,9 @@ def test_noise_makes_the_smallest_change_larger_and_no_change_at_all_may_be_foun
 def test_a_null_comparison_says_whether_it_would_show_the_change(noise: float, found: int) -> None:
     values = [1 + noise * deviation for deviation in (0.1, -0.2, 0.15, -0.05, 0.12)]
     result = _of_one(_planned("tcp-connect"), STEADY, values)
-    assert result.power_at_change == Share(found=found, of=1)
+    assert result.power_at_change == Share(number=found, of=1)
     [time] = [one for one in result.detectable if one.is_primary]
-    assert (time.metric, time.at_change) == ("connect_p50", Share(found=found, of=1))
+    assert (time.metric, time.at_change) == ("connect_p50", Share(number=found, of=1))
     [row] = [row for row in table.shown(result).rows if row[1].endswith("*")]
     assert row[:4] == ["TCP connections", "Connection time, median *", "1", str(found)]
     would = document.to_json(result)["changed_values_found"]
@@ -167,8 +167,8 @@ def test_normal_noise_gives_about_five_false_tests_in_a_hundred_and_the_report_s
     result = _many(400, 40, deviation=0.005)
     share = result.in_all.by_test
     assert share.of == 400
-    assert 8 <= share.found <= 32, "20 in the mean; outside of this once in 200 seeds"
-    assert result.power.found >= 36
+    assert 8 <= share.number <= 32, "20 in the mean; outside of this once in 200 seeds"
+    assert result.power.number >= 36
     assert table.warnings(result) == []
     assert table.sentences(result)[0].startswith("400 null comparisons by the primary metric of each workload gave ")
     titles = [made.title for made in table.tables(result)]

@@ -13,7 +13,7 @@ from sixbench.bench.one_way import corrected, leave_out_what_is_too_short, summa
 from sixbench.model.errors import CapabilityError
 from sixbench.model.evidence import Evidence, evidence_from_json, evidence_to_json
 from sixbench.model.evidence.clocks import ClockLook, TwoClocks
-from sixbench.model.workload import Measured
+from sixbench.model.workload import TrialMeasurements
 from sixbench.model.workloads import WORKLOADS
 from sixbench.report.host_clocks import by_exchange
 from sixbench.stats.two_clocks import Line, Offset
@@ -72,7 +72,7 @@ def clocks(either_ns: int) -> tuple[Line, TwoClocks]:
     return Line(first=ends[0], last=ends[1], low_ppm=-1.0, high_ppm=1.0), two
 
 
-def measured_of(delays_ns: list[int], either_ns: int) -> Measured:
+def measured_of(delays_ns: list[int], either_ns: int) -> TrialMeasurements:
     client, server = results(delays_ns)
     line, two = clocks(either_ns)
     delays = corrected({}, client, server, line, two.half_width_ns)
@@ -103,7 +103,7 @@ def test_a_delay_that_is_no_longer_than_its_uncertainty_is_none() -> None:
 
 def test_without_any_delay_there_is_no_histogram() -> None:
     found = leave_out_what_is_too_short(
-        Measured(
+        TrialMeasurements(
             metrics={"one_way_delay_p50_ns": 5.0, "pdv_p50_ns": 9.0},
             uncertainty={"one_way_delay_p50_ns": 5.0, "pdv_p50_ns": 1.0},
             histograms={"one_way_delay": {}, "pdv": {}},

@@ -20,7 +20,7 @@ from synthetic import small
 
 from sixbench.analysis import analyse
 from sixbench.bench import announcements, other_runs
-from sixbench.bench.other_runs import OtherRun, Page, Presence, announced_page, measuring, running
+from sixbench.bench.other_runs import OtherRun, Presence, WatchingPage, announced_page, measuring, running
 from sixbench.cli.running import begin_run
 from sixbench.lab import registry
 from sixbench.model.errors import UsageError, WriteError
@@ -36,7 +36,7 @@ FIRST, SECOND = f"{OURS}first", f"{OURS}second"
 
 @contextmanager
 def announced(name: str = NAME, wait: bool = False, told: list[str] | None = None) -> Iterator[Presence]:
-    with measuring(name, wait=wait, told=[].append if told is None else told.append) as presence:
+    with measuring(name, wait=wait, report=[].append if told is None else told.append) as presence:
         yield presence
 
 
@@ -56,7 +56,7 @@ def begun_elsewhere(*words: str) -> subprocess.Popen[str]:
     script = (
         "import sys\n"
         "from sixbench.bench.other_runs import measuring\n"
-        f"with measuring({NAME + '-elsewhere'!r}, wait=False, told=lambda words: None):\n"
+        f"with measuring({NAME + '-elsewhere'!r}, wait=False, report=lambda words: None):\n"
         "    print('begun', flush=True)\n"
         "    sys.stdin.read()\n"
     )
@@ -212,7 +212,7 @@ def test_what_strangers_call_their_sockets_is_no_run() -> None:
             stranger = sockets.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
             stranger.bind(f"\0sixbench/run/{name}")
             own = next(other for other in running() or () if other.name == NAME)
-            stranger.sendto(b"run/" + name.encode() or b"\xff", f"\0sixbench/{own.told}")
+            stranger.sendto(b"run/" + name.encode() or b"\xff", f"\0sixbench/{own.socket_suffix}")
         assert own_runs() == [NAME]
         assert of_this_test(during_trial(presence)) == []
 
@@ -232,7 +232,7 @@ for line in sys.stdin:
 
 
 def test_messages_that_arrive_without_end_do_not_hold_up_a_run() -> None:
-    page = Page(directory=(1, 2), token="0" * 16)
+    page = WatchingPage(directory=(1, 2), token="0" * 16)
 
     class Flooded:
         messages = 0
@@ -240,7 +240,7 @@ def test_messages_that_arrive_without_end_do_not_hold_up_a_run() -> None:
         def recvmsg(self, *_: int) -> tuple[bytes, list[tuple[int, int, bytes]], int, None]:
             self.messages += 1
             assert self.messages < 100_000, "it reads without end"
-            return page.told.encode(), [], 0, None
+            return page.socket_suffix.encode(), [], 0, None
 
     run = OtherRun(name=NAME, pid=os.getpid(), token="1" * 16)
     presence = Presence(run, Flooded())  # type: ignore[arg-type]
@@ -270,7 +270,7 @@ def test_names_that_another_user_takes_keep_root_from_nothing() -> None:
             assert not any(NAME in words for words in told)
             presence.next_trial()
             own = next(other for other in running() or () if other.name == SECOND)
-            print(own.told, file=stranger.stdin, flush=True)
+            print(own.socket_suffix, file=stranger.stdin, flush=True)
             assert stranger.stdout.readline() == "sent\n"
             assert of_this_test(during_trial(presence)) == []
 

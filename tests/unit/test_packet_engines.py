@@ -9,7 +9,7 @@ import pytest
 from ip_packets import ipv4, ipv6
 
 from sixbench.model.errors import UsageError
-from sixbench.model.observation import Count, CountersAnswer, InterfaceCounters, TranslatorState
+from sixbench.model.observation import CountersAnswer, InterfaceCounters, PacketCount, TranslatorState
 from sixbench.translate.engines import carrying
 from sixbench.translate.mechanisms import PACKET_MECHANISMS
 from sixbench.translate.mechanisms.nat64 import hosts_of
@@ -119,18 +119,18 @@ def test_counters_say_what_became_of_a_packet(
     assert (rises.verdict, rises.reason, rises.words) == (verdict, reason, words)
 
 
-NONE = Count(packets=0, bytes=0)
+NONE = PacketCount(packets=0, bytes=0)
 
 
 def translator_counted(handed: int, drops: dict[str, int] | None = None, **counts: int) -> DeviceCounts:
     """A translator's counters, where that many packets were left to user space."""
-    of = {name: Count(packets=number, bytes=0) for name, number in counts.items()}
+    of = {name: PacketCount(packets=number, bytes=0) for name, number in counts.items()}
     state = TranslatorState(
         to_ipv6=of.get("to_ipv6", NONE),
         to_ipv4=NONE,
         slow={"fragmented": of["slow"]} if "slow" in of else {},
         answered={},
-        drops={reason: Count(packets=number, bytes=0) for reason, number in (drops or {}).items()},
+        drops={reason: PacketCount(packets=number, bytes=0) for reason, number in (drops or {}).items()},
         waiting=of.get("waiting", NONE),
     )
     others = ("rx_bytes", "rx_packets", "rx_errors", "rx_dropped", "tx_bytes", "tx_errors", "tx_dropped")

@@ -15,7 +15,7 @@ from sixbench.analysis.findings import findings
 from sixbench.analysis.published_values import in_theory
 from sixbench.model.errors import ExperimentError
 from sixbench.model.finding import ComparedColumn, ComparedTable
-from sixbench.model.paper import Amount, Contrast, Direction, Magnitude, OurMeasurement, OurTheory, Trend
+from sixbench.model.paper import Amount, Contrast, DirectionTest, Magnitude, OurMeasurement, OurTheory, Trend
 from sixbench.report.tables import paper_table
 from sixbench.store import Run
 
@@ -152,7 +152,7 @@ def test_an_amount_tells_its_values() -> None:
 
 
 def test_a_path_against_another_than_the_baseline() -> None:
-    against = Direction(selector=replace(GOODPUT, paths=("ipv4",)), expect="higher", against="ipv6")
+    against = DirectionTest(selector=replace(GOODPUT, paths=("ipv4",)), expect="higher", against="ipv6")
     assert verdict(against, run_of(slower_ipv6)).verdict == "reproduced"
     assert "against ipv6" in verdict(against, run_of(slower_ipv6)).reason
     assert verdict(replace(against, expect="lower"), run_of(slower_ipv6)).verdict == "opposite"
@@ -160,7 +160,7 @@ def test_a_path_against_another_than_the_baseline() -> None:
 
 
 def test_not_lower_is_the_same_or_more() -> None:
-    test = Direction(selector=GOODPUT, expect="not lower")
+    test = DirectionTest(selector=GOODPUT, expect="not lower")
     assert verdict(test, run_of(same)).verdict == "reproduced"
     assert verdict(test, run_of(slower_ipv6)).verdict == "opposite"
     assert verdict(replace(test, expect="not higher"), run_of(slower_ipv6)).verdict == "reproduced"
@@ -186,7 +186,7 @@ LOSS = replace(GOODPUT, metric="loss_ratio")
 
 def test_shares_are_compared_by_difference() -> None:
     run = losing(lambda path, length: 0.0 if path == "ipv4" else 0.1)
-    higher = Direction(selector=LOSS, expect="higher")
+    higher = DirectionTest(selector=LOSS, expect="higher")
     assert verdict(higher, run).verdict == "reproduced"
     assert "pp" in verdict(higher, run).reason
     assert verdict(replace(higher, expect="lower"), run).verdict == "opposite"

@@ -45,7 +45,7 @@ def test_each_level_is_a_path_with_the_network_of_its_level(read: Read, path: st
     networks = [install(one, experiment.topologies[0], experiment.between) for one in experiment.paths[1:]]
     assert [{tunnel.mtu_bytes for tunnel in network.tunnels} for network in networks] == [{1280}, {1476}]
     assert experiment.baseline == "native"
-    assert len(experiment.cells) == 3
+    assert len(experiment.path_combinations) == 3
 
 
 def test_several_lists_make_every_combination(read: Read) -> None:

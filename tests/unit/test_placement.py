@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sixbench.bench.cpu import Sample, Span, busy_ns, watched_ns
+from sixbench.bench.cpu import ResourceSample, Span, busy_ns, watched_ns
 from sixbench.bench.environment import GUEST
 from sixbench.bench.kernels import is_virtual
 from sixbench.lab.placement import pin, processors_of
@@ -109,7 +109,7 @@ def test_workloads_have_a_policy(workload: str, params: dict[str, bool], policy:
     assert WORKLOADS[workload].placement(params) == policy
 
 
-def watched(**busy_ns: int) -> Sample:
+def watched(**busy_ns: int) -> ResourceSample:
     told = [{"processor": int(name[1:]), "busy_ns": ns} for name, ns in busy_ns.items()]
     return {"watched": AwakeAnswer.model_validate({"clock_ns": 0, "processors": told})}
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from path_mtu_results import ESCAPED, FINE, HOLE, TOLD, Result
+from path_mtu_results import ESCAPED, FINE, HOLE, REPORTED, Result
 from reasons import texts
 
-from sixbench.model.workload import Measured, Traffic
+from sixbench.model.workload import Traffic, TrialMeasurements
 from sixbench.model.workloads import WORKLOADS
 
 pytestmark = pytest.mark.computes
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.computes
 PMTU = WORKLOADS["pmtu"]
 
 
-def pmtu(forward: Result, reverse: Result) -> Measured:
+def pmtu(forward: Result, reverse: Result) -> TrialMeasurements:
     client, server = {"forward": forward, "received_bytes": 7}, {"reverse": reverse, "received_bytes": 9}
     return PMTU.summarise({}, client, server)
 
@@ -24,23 +24,27 @@ def pmtu(forward: Result, reverse: Result) -> Measured:
     [
         (FINE, FINE, "verdict: fine (forward: fine, 1500 bytes; reverse: fine, 1500 bytes)"),
         (
-            TOLD,
+            REPORTED,
             FINE | {"interface_bytes": 1400, "kernel_bytes": 1400, "probed_bytes": 1400},
             "verdict: discovered-by-icmp (forward: discovered-by-icmp, 1400 bytes, limited at hop 2 (2001:db8::2); "
             "reverse: fine, 1400 bytes)",
         ),
-        (TOLD, FINE, "verdict: asymmetric (forward: discovered-by-icmp, 1400 bytes, limited at hop 2"),
+        (REPORTED, FINE, "verdict: asymmetric (forward: discovered-by-icmp, 1400 bytes, limited at hop 2"),
         (
             HOLE,
             FINE,
             "verdict: black-hole (forward: black-hole, 1400 bytes, limited at hop 4 (192.0.2.4); reverse: fine",
         ),
-        (ESCAPED, TOLD, "verdict: discovered-by-probing (forward: discovered-by-probing, 1400 bytes, limited at hop 4"),
+        (
+            ESCAPED,
+            REPORTED,
+            "verdict: discovered-by-probing (forward: discovered-by-probing, 1400 bytes, limited at hop 4",
+        ),
         (HOLE | {"black_hole": {"between": [4, 6]}}, ESCAPED, "limited at one of the hops 4 to 6; reverse"),
         (HOLE | {"black_hole": {"packet_bytes": 1500}}, FINE, "verdict: black-hole (forward: black-hole, 1400 bytes, "),
         (HOLE | {"black_hole": {"index": 0}}, FINE, "limited by the first link; reverse"),
-        (TOLD | {"kernel_bytes": 1300}, TOLD, "verdict: inconsistent (forward: inconsistent, 1400 bytes"),
-        (TOLD | {"tcp": {"stalled": True}}, TOLD, "verdict: inconsistent"),
+        (REPORTED | {"kernel_bytes": 1300}, REPORTED, "verdict: inconsistent (forward: inconsistent, 1400 bytes"),
+        (REPORTED | {"tcp": {"stalled": True}}, REPORTED, "verdict: inconsistent"),
     ],
 )
 def test_verdicts_on_a_path(forward: Result, reverse: Result, words: str) -> None:
@@ -50,7 +54,7 @@ def test_verdicts_on_a_path(forward: Result, reverse: Result, words: str) -> Non
 
 
 def test_path_mtus() -> None:
-    measured = pmtu(HOLE, TOLD)
+    measured = pmtu(HOLE, REPORTED)
     assert measured.metrics == {
         "pmtu_forward_bytes": 1400,
         "pmtu_reverse_bytes": 1400,

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from sixbench.mechanisms import MECHANISMS
-from sixbench.model.direction import Direction, Queue
-from sixbench.model.emulation import Chosen, GilbertElliott, Impairments
+from sixbench.model.direction import LinkDirection, RateQueue
+from sixbench.model.emulation import ChosenPackets, GilbertElliott, Impairments
 from sixbench.model.errors import ExperimentError
 from sixbench.model.experiment import Experiment
 from sixbench.model.topology import Link
@@ -60,12 +60,12 @@ def test_every_number_of_a_profile_has_its_source(read: Read, name: str) -> None
 
 def test_the_first_endpoint_is_the_customer(read: Read) -> None:
     up, down = access(read, "profile: village", PROFILES).directions
-    assert up == Direction(
+    assert up == LinkDirection(
         rate_bps=700_000,
-        queue=Queue(limit_ns=200_000_000),
+        queue=RateQueue(limit_ns=200_000_000),
         impairments=Impairments(delay_ns=15_000_000, loss=GilbertElliott(to_bad=1 / 297, to_good=1 / 3)),
     )
-    assert (down.rate_bps, down.queue, down.impairments.distribution) == (6_000_000, Queue(), "normal")
+    assert (down.rate_bps, down.queue, down.impairments.distribution) == (6_000_000, RateQueue(), "normal")
     link = access(read, "profile: dsl")
     assert (link.mtu_bytes, link.directions[0].rate_bps, link.directions[1].rate_bps) == (1492, 8_000_000, 33_000_000)
 
@@ -75,7 +75,7 @@ def test_the_first_endpoint_is_the_customer(read: Read) -> None:
     [
         ("rate: 1Mbit", {"rate_bps": 1_000_000}, {"rate_bps": 1_000_000}),
         ("reverse: {rate: 1Mbit}", {"rate_bps": 700_000}, {"rate_bps": 1_000_000}),
-        ("queue: 64KiB", {"queue": Queue(limit_bytes=65536)}, {"queue": Queue(limit_bytes=65536)}),
+        ("queue: 64KiB", {"queue": RateQueue(limit_bytes=65536)}, {"queue": RateQueue(limit_bytes=65536)}),
     ],
 )
 def test_a_key_beside_it_takes_the_place_of_the_profiles(
@@ -93,7 +93,9 @@ def test_a_key_beside_it_takes_the_place_of_the_profiles(
         ("loss: 0%", Impairments(delay_ns=15_000_000, jitter_ns=2_000_000, distribution="normal")),
         (
             "lost-packets: 5",
-            Impairments(delay_ns=15_000_000, jitter_ns=2_000_000, distribution="normal", loss=Chosen(packets=(5,))),
+            Impairments(
+                delay_ns=15_000_000, jitter_ns=2_000_000, distribution="normal", loss=ChosenPackets(packets=(5,))
+            ),
         ),
     ],
 )

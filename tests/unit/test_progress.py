@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from sixbench.bench.record import Trial, blank_record
-from sixbench.cli.progress import Progress
+from sixbench.bench.record import TrialTask, blank_record
+from sixbench.cli.progress import ProgressDisplay
 from sixbench.model.experiment import Experiment, PlannedTrial
 from sixbench.model.reason import Reason, ReasonKind
 from sixbench.model.trial import TrialRecord
@@ -55,7 +55,7 @@ def planned(path: str, block: int = 1, combination: str = "c0001") -> PlannedTri
 
 def ended(experiment: Experiment, trial: PlannedTrial, goodput_bps: float | None) -> TrialRecord:
     combination = next(c for c in experiment.combinations if c.name == trial.combination)
-    record = blank_record(Trial(experiment=experiment, combination=combination, planned=trial, sequence=1))
+    record = blank_record(TrialTask(experiment=experiment, combination=combination, planned=trial, sequence=1))
     if goodput_bps is None:
         return replace(
             record, status="invalid", reasons=[Reason(kind=ReasonKind.LINK_DOWN, text="a link lost its carrier")]
@@ -63,7 +63,9 @@ def ended(experiment: Experiment, trial: PlannedTrial, goodput_bps: float | None
     return replace(record, status="ok", metrics={"goodput_bps": goodput_bps})
 
 
-def one(progress: Progress, experiment: Experiment, trial: PlannedTrial, goodput_bps: float | None) -> None:
+def show_trial(
+    progress: ProgressDisplay, experiment: Experiment, trial: PlannedTrial, goodput_bps: float | None
+) -> None:
     combination = next(c for c in experiment.combinations if c.name == trial.combination)
     progress.progress(4, 30, 95 * 10**9)
     progress.trial_begins(experiment, combination, trial)
@@ -74,11 +76,11 @@ def test_a_log_has_the_trial_at_hand_the_last_value_and_how_many_were_not_valid(
     experiment: Experiment, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock = Clock()
-    with Progress(False, clock_s=clock) as progress:
-        one(progress, experiment, planned("ipv4"), 94.15e6)
-        one(progress, experiment, planned("ipv6"), None)
+    with ProgressDisplay(False, clock_s=clock) as progress:
+        show_trial(progress, experiment, planned("ipv4"), 94.15e6)
+        show_trial(progress, experiment, planned("ipv6"), None)
         clock.now_s += 20
-        one(progress, experiment, planned("ipv4-aa", combination="c0002"), 94.1e6)
+        show_trial(progress, experiment, planned("ipv4-aa", combination="c0002"), 94.1e6)
     assert capsys.readouterr().err.splitlines() == [
         "4 of 30 trials, 1:35 left; now TCP bulk transfer, message 1 KiB, over ipv4, block 1 of 5",
         "TCP bulk transfer, message 1 KiB, over ipv6, block 1: invalid: a link lost its carrier",
@@ -89,9 +91,9 @@ def test_a_log_has_the_trial_at_hand_the_last_value_and_how_many_were_not_valid(
 
 def test_a_log_gets_few_lines(experiment: Experiment, capsys: pytest.CaptureFixture[str]) -> None:
     clock = Clock()
-    with Progress(False, clock_s=clock) as progress:
+    with ProgressDisplay(False, clock_s=clock) as progress:
         for _ in range(3600):
-            one(progress, experiment, planned("ipv4"), 94.15e6)
+            show_trial(progress, experiment, planned("ipv4"), 94.15e6)
             clock.now_s += 1
     lines = capsys.readouterr().err.splitlines()
     assert 60 < len(lines) < 80
@@ -101,8 +103,8 @@ def test_what_the_same_trial_gave_in_the_block_before(
     experiment: Experiment, capsys: pytest.CaptureFixture[str]
 ) -> None:
     earlier = [ended(experiment, planned("ipv6", 1), 92.86e6), ended(experiment, planned("ipv4", 1), None)]
-    with Progress(False, earlier, clock_s=Clock()) as progress:
-        one(progress, experiment, planned("ipv6", 2), 92.9e6)
+    with ProgressDisplay(False, earlier, clock_s=Clock()) as progress:
+        show_trial(progress, experiment, planned("ipv6", 2), 92.9e6)
     [line] = capsys.readouterr().err.splitlines()
     assert "over ipv6, block 2 of 5; it was 92.86 Mbit/s in block 1;" in line
     assert "1 not valid so far" in line
@@ -113,10 +115,10 @@ def test_a_terminal_shows_the_same_below_a_bar(experiment: Experiment, monkeypat
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "100")
-    with Progress(False) as progress:
-        one(progress, experiment, planned("ipv4"), 94.15e6)
-        one(progress, experiment, planned("ipv6"), None)
-        one(progress, experiment, planned("ipv4", 2), 94.1e6)
+    with ProgressDisplay(False) as progress:
+        show_trial(progress, experiment, planned("ipv4"), 94.15e6)
+        show_trial(progress, experiment, planned("ipv6"), None)
+        show_trial(progress, experiment, planned("ipv4", 2), 94.1e6)
     shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", screen.getvalue())
     assert "now TCP bulk transfer, message 1 KiB, over ipv4, block 2 of 5; it was 94.15 Mbit/s in block 1" in shown
     assert "last goodput: 94.15 Mbit/s over ipv4" in shown
@@ -126,8 +128,8 @@ def test_a_terminal_shows_the_same_below_a_bar(experiment: Experiment, monkeypat
 
 
 def test_nothing_is_shown_to_whom_wants_nothing(experiment: Experiment, capsys: pytest.CaptureFixture[str]) -> None:
-    with Progress(True) as progress:
-        one(progress, experiment, planned("ipv6"), None)
+    with ProgressDisplay(True) as progress:
+        show_trial(progress, experiment, planned("ipv6"), None)
     assert capsys.readouterr().err == ""
 
 
@@ -135,7 +137,7 @@ def test_in_an_emulated_machine_the_time_left_is_that_of_its_clock(
     experiment: Experiment, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SIXBENCH_GUEST", "{}")
-    with Progress(quiet=False) as progress:
+    with ProgressDisplay(quiet=False) as progress:
         progress.progress(4, 30, 95_000_000_000)
         progress.trial_begins(experiment, experiment.combinations[0], planned("ipv4"))
     assert "4 of 30 trials, 1:35 left by its clock; now" in capsys.readouterr().err

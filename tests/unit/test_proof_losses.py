@@ -47,7 +47,7 @@ def counters(**groups: Any) -> dict[str, Any]:
     return {"interfaces": {}, "snmp": {}} | groups
 
 
-def found(
+def loss_evidence_of(
     reports: list[dict[str, Any]] | None,
     server: dict[str, Any] = SERVER,
     client: dict[str, Any] | None = None,
@@ -58,7 +58,7 @@ def found(
 
 
 def test_every_lost_datagram_is_at_its_place() -> None:
-    evidence = found(
+    evidence = loss_evidence_of(
         [
             report(packets=5, measured=5, sequences=[[3, 7]]),
             report(netns_inode=3, side="socket", device=None, reason="SOCKET_RCVBUFF", packets=5, measured=5)
@@ -76,23 +76,23 @@ def test_every_lost_datagram_is_at_its_place() -> None:
 
 
 def test_what_nobody_saw_is_said_with_its_numbers() -> None:
-    evidence = found([report(packets=2, measured=2, sequences=[[4, 5]])])
+    evidence = loss_evidence_of([report(packets=2, measured=2, sequences=[[4, 5]])])
     assert evidence.losses.unlocated == 8
     assert evidence.losses.unlocated_sequences == ((3, 3), (6, 7), (95, 99))
     assert evidence.notes[-1] == "8 of 10 lost datagrams were lost at an unknown place"
 
 
 def test_a_copy_of_what_arrived_is_no_loss() -> None:
-    evidence = found([report(packets=100, measured=100, sequences=[[0, 99]])])
+    evidence = loss_evidence_of([report(packets=100, measured=100, sequences=[[0, 99]])])
     [place] = evidence.losses.located or ()
     assert (place.datagrams, place.sequences) == (10, ((3, 7), (95, 99)))
     everything_came = {"unique": 100, "sequences": {"lost": {"ranges": [], "omitted": 0}}}
-    assert found([report(packets=9, measured=9, sequences=[[0, 8]])], everything_came).losses.located == ()
+    assert loss_evidence_of([report(packets=9, measured=9, sequences=[[0, 8]])], everything_came).losses.located == ()
 
 
 def test_datagrams_without_room_for_their_numbers_are_counted_all_the_same() -> None:
     server = {"unique": 90, "sequences": {"lost": {"ranges": [[3, 7]], "omitted": 5}}}
-    evidence = found([report(packets=9, measured=9, sequences=[[3, 7]], untold=4)], server)
+    evidence = loss_evidence_of([report(packets=9, measured=9, sequences=[[3, 7]], untold=4)], server)
     assert [place.datagrams for place in evidence.losses.located or ()] == [9]
     assert evidence.losses.unlocated == 1
     assert evidence.losses.unlocated_sequences is None
@@ -105,12 +105,12 @@ def test_packets_that_cannot_be_named_are_kept_apart() -> None:
         report(packets=4, protocol=17, reason="NOT_SPECIFIED"),
         report(netns_inode=9, packets=5, measured=5, sequences=[[3, 7]]),
     ]
-    [place] = found(reports).losses.located or ()
+    [place] = loss_evidence_of(reports).losses.located or ()
     assert (place.other_packets, place.datagrams) == (3, 0)
 
 
 def test_a_kernel_that_does_not_tell_is_quoted() -> None:
-    evidence = found(None, not_told="no CAP_BPF")
+    evidence = loss_evidence_of(None, not_told="no CAP_BPF")
     assert evidence.losses.not_told == "no CAP_BPF"
     assert evidence.losses.lost == 10
     assert (evidence.losses.located, evidence.losses.unlocated) == (None, None)
@@ -119,7 +119,7 @@ def test_a_kernel_that_does_not_tell_is_quoted() -> None:
 
 def test_what_the_senders_socket_refused_was_never_sent() -> None:
     client = {"sent": 100, "send_errors": {"EAGAIN": 3, "EPERM": 0}, "refused": 2}
-    assert found([], client=client).losses.refused == {"EAGAIN": 3, "EMSGSIZE": 2}
+    assert loss_evidence_of([], client=client).losses.refused == {"EAGAIN": 3, "EMSGSIZE": 2}
 
 
 def test_a_workload_without_a_ledger_has_no_number_of_lost() -> None:

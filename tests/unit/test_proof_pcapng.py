@@ -74,7 +74,7 @@ def tool(name: str) -> str:
     return found
 
 
-def said(*argv: str) -> str:
+def dissected(*argv: str) -> str:
     done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -96,7 +96,7 @@ def test_tshark_reads_it(file: Path) -> None:
         *("eth.dst", "ip.proto", "ip.src", "ip.dst", "ipv6.src", "ipv6.dst"),
     )
     asked = [word for field in fields for word in ("-e", field)]
-    text = said(tool("tshark"), "-r", str(file), "-T", "fields", "-E", "separator=|", *asked)
+    text = dissected(tool("tshark"), "-r", str(file), "-T", "fields", "-E", "separator=|", *asked)
     rows = [dict(zip(fields, line.split("|"), strict=True)) for line in text.splitlines()]
     assert [row["frame.time_epoch"] for row in rows] == ["1760000000.123456789", "1760000000.123456790"]
     assert [(row["frame.len"], row["frame.cap_len"]) for row in rows] == [("74", "74"), ("1514", "54")]
@@ -109,7 +109,7 @@ def test_tshark_reads_it(file: Path) -> None:
 
 
 def test_capinfos_finds_nothing_wrong(file: Path) -> None:
-    text = said(tool("capinfos"), "-M", str(file))
+    text = dissected(tool("capinfos"), "-M", str(file))
     told = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in text.splitlines())}
     assert told["File type"].endswith("pcapng")
     assert told["File encapsulation"] in ("Ethernet", "ether")

@@ -12,7 +12,7 @@ from reasons import texts
 from sixbench.bench.proof.tunnels import check_tunnels, drop_notes, program_times, tunnel_evidence
 from sixbench.mechanisms import MECHANISMS, install
 from sixbench.model.evidence import evidence_from_json
-from sixbench.model.evidence.counts import Count
+from sixbench.model.evidence.counts import CountIncrease
 from sixbench.model.evidence.tunnels import TunnelCounters
 from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network
@@ -94,9 +94,9 @@ def test_tunnels_of_the_kernel_are_interfaces(tunnel: Tunnel) -> None:
     assert tunnel_evidence(tunnel(), {}, {}, interfaces) == {
         "r1": {
             "6in4-1": TunnelCounters(
-                encapsulated=Count(packets=9, bytes=900),
-                decapsulated=Count(packets=8, bytes=800),
-                drops={"tx_errors": Count(packets=2, bytes=0)},
+                encapsulated=CountIncrease(packets=9, bytes=900),
+                decapsulated=CountIncrease(packets=8, bytes=800),
+                drops={"tx_errors": CountIncrease(packets=2, bytes=0)},
             )
         }
     }

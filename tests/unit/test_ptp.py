@@ -61,11 +61,11 @@ class Host:
     """An agent on a host that has these programs: what each prints, by a word of its command line."""
 
     def __init__(self, **said: str) -> None:
-        self.said = said
+        self.text_by_command = said
         self.now_ns = INGRESS_NS + 10**9
 
     def answer(self, request: Any) -> ExecAnswer:
-        found = [text for word, text in self.said.items() if word.replace("_", "-") in request.argv]
+        found = [text for word, text in self.text_by_command.items() if word.replace("_", "-") in request.argv]
         stdout = found[0] if found else ""
         return ExecAnswer(exit=0 if found else 1, stdout=stdout, stderr="")
 
@@ -128,7 +128,7 @@ def test_a_hardware_clock_stands_between_the_system_and_the_grandmaster() -> Non
     reading = read_ptp(host)  # type: ignore[arg-type]
     assert (reading.low_ns, reading.high_ns) == (-tai_ns - 10 - 41 - 2438, -tai_ns + 60 - 41 + 2438)
     assert reading.reference == f"{MASTER} (hardware timestamps)"
-    host.said["lendable"] = lendable.replace("/dev/ptp1", "none")
+    host.text_by_command["lendable"] = lendable.replace("/dev/ptp1", "none")
     with pytest.raises(CapabilityError, match="a hardware clock of eth0 that cannot be found"):
         read_ptp(host)  # type: ignore[arg-type]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from sixbench.lab.queues import queue_bytes, queue_lines
-from sixbench.model.direction import Queue
+from sixbench.model.direction import RateQueue
 from sixbench.model.experiment import Experiment
 from sixbench.model.topology import Link
 
@@ -33,25 +33,28 @@ def link_of(read: Read, link: str) -> Link:
 @pytest.mark.parametrize(
     ("settings", "queue"),
     [
-        ("rate: 1Mbit", Queue()),
-        ("rate: 1Mbit, queue: 20ms", Queue(limit_ns=20_000_000)),
-        ("rate: 1Mbit, queue: 64KiB", Queue(limit_bytes=65536)),
-        ("rate: 1Mbit, queue: 1 packet", Queue(limit_packets=1)),
-        ("rate: 1Mbit, queue: 100packets", Queue(limit_packets=100)),
-        ("rate: 1Mbit, queue-discipline: fq_codel", Queue(discipline="fq_codel")),
+        ("rate: 1Mbit", RateQueue()),
+        ("rate: 1Mbit, queue: 20ms", RateQueue(limit_ns=20_000_000)),
+        ("rate: 1Mbit, queue: 64KiB", RateQueue(limit_bytes=65536)),
+        ("rate: 1Mbit, queue: 1 packet", RateQueue(limit_packets=1)),
+        ("rate: 1Mbit, queue: 100packets", RateQueue(limit_packets=100)),
+        ("rate: 1Mbit, queue-discipline: fq_codel", RateQueue(discipline="fq_codel")),
         (
             "rate: 1Mbit, queue-discipline: codel, queue-target: 10ms, queue-interval: 200ms, queue-ecn: true",
-            Queue(discipline="codel", target_ns=10_000_000, interval_ns=200_000_000, ecn=True),
+            RateQueue(discipline="codel", target_ns=10_000_000, interval_ns=200_000_000, ecn=True),
         ),
     ],
 )
-def test_what_a_file_may_ask_for(read: Read, settings: str, queue: Queue) -> None:
+def test_what_a_file_may_ask_for(read: Read, settings: str, queue: RateQueue) -> None:
     assert [direction.queue for direction in link_of(read, settings).directions] == [queue, queue]
 
 
 def test_a_direction_may_have_a_queue_of_its_own(read: Read) -> None:
     link = link_of(read, "rate: 1Mbit, queue: 20ms, reverse: {rate: 4Mbit, queue: 5 packets}")
-    assert [direction.queue for direction in link.directions] == [Queue(limit_ns=20_000_000), Queue(limit_packets=5)]
+    assert [direction.queue for direction in link.directions] == [
+        RateQueue(limit_ns=20_000_000),
+        RateQueue(limit_packets=5),
+    ]
     assert [line.split(" limit ")[1].split()[0] for line in queue_lines(link, link.ends[0])] == ["5576"]
     assert queue_lines(link, link.ends[1])[1] == "qdisc add dev eth0 parent 1:1 handle 2: pfifo limit 5"
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sixbench.model.reason import Excuse, Reason, ReasonKind, sentences
-from sixbench.model.workload import Measured
+from sixbench.model.workload import TrialMeasurements
 from sixbench.model.workloads import WORKLOADS
 
 pytestmark = pytest.mark.computes
@@ -23,7 +23,7 @@ way, a link that went down, a clock that was stepped and all else are as wrong a
 @pytest.mark.parametrize("excuse", Excuse)
 @pytest.mark.parametrize("kind", ReasonKind)
 def test_only_what_follows_from_an_excuse_becomes_a_remark(kind: ReasonKind, excuse: Excuse) -> None:
-    measured = Measured()
+    measured = TrialMeasurements()
     measured.reject(kind, "what is wrong")
     measured.excuse(excuse)
     is_excused = kind in EXCUSES[excuse]

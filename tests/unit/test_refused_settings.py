@@ -35,30 +35,30 @@ topology:
     net.ipv4.ip_forward: 2
 """
 
-SAID = 'refuses "2" for net.ipv4.ip_forward: Invalid argument'
+REFUSAL = 'refuses "2" for net.ipv4.ip_forward: Invalid argument'
 SETTING = "net.ipv4.ip_forward"
 
 
 def test_a_refused_value_is_told_where_it_is_written() -> None:
-    error = problems_of_settings(parse_yaml(NODES, "a.yaml"), {("r1", SETTING): SAID})
+    error = problems_of_settings(parse_yaml(NODES, "a.yaml"), {("r1", SETTING): REFUSAL})
     assert (str(error), error.exit_code) == (
-        f"a.yaml:7: topology.nodes.r1.sysctl.{SETTING}: in r1 the kernel {SAID}",
+        f"a.yaml:7: topology.nodes.r1.sysctl.{SETTING}: in r1 the kernel {REFUSAL}",
         2,
     )
 
 
 @pytest.mark.parametrize("text", [CHAIN, CHAIN.replace("topology:\n", "").replace("\n  ", "\n")[2:]])
 def test_a_setting_of_many_nodes_is_told_once(text: str) -> None:
-    refusals = {(node, SETTING): SAID for node in ("h1", "r1", "h2")}
+    refusals = {(node, SETTING): REFUSAL for node in ("h1", "r1", "h2")}
     error = problems_of_settings(parse_yaml(text, "a.yaml"), refusals)
     line = text.splitlines().index(next(one for one in text.splitlines() if SETTING in one)) + 1
-    assert str(error) == f"a.yaml:{line}: topology.sysctl.{SETTING}: in h1, r1, h2 the kernel {SAID}"
+    assert str(error) == f"a.yaml:{line}: topology.sysctl.{SETTING}: in h1, r1, h2 the kernel {REFUSAL}"
 
 
 def test_a_setting_of_the_command_line_is_told_as_such() -> None:
     change = f"topology.nodes.r1.sysctl={{{SETTING}: 2}}"
     source = apply_set(parse_yaml(NODES, "a.yaml"), [change])
-    error = problems_of_settings(source, {("r1", SETTING): SAID})
+    error = problems_of_settings(source, {("r1", SETTING): REFUSAL})
     assert str(error).startswith(f"--set {change}: topology.nodes.r1.sysctl.{SETTING}: in r1 the kernel ")
 
 

@@ -284,7 +284,7 @@ def test_a_tunnel_is_made_before_its_addresses_and_these_before_its_routes(read:
     ]
     assert "ip address add 198.18.1.1/24 dev eth1" in lines
     assert not [line for line in lines if line.startswith("ip address add 2001:2:0:1:")]
-    assert not found["h1"].made
+    assert not found["h1"].first_devices
     assert not found["h1"].made_routes
 
 

@@ -172,7 +172,7 @@ def test_a_repeat_does_not_begin_that_would_end_too_late(read: Read, run: Runner
 def test_the_time_that_is_left_has_as_many_repeats_as_there_were(read: Read, run: Runner) -> None:
     machine = Machine(wrong=lambda planned: [] if planned.repeat else [LATE])
     run(read(TEXT + "blocks: 10\n"), machine)
-    done, expected, remaining_ns, _ = machine.told[40]
+    done, expected, remaining_ns, _ = machine.progress_calls[40]
     planned_left = expected - done
     assert planned_left == 20
     assert remaining_ns == pytest.approx(2 * planned_left * TRIAL_NS, rel=0.1)
@@ -253,7 +253,7 @@ def test_runs_of_earlier_versions_have_no_rule() -> None:
 
 
 @pytest.fixture
-def told() -> Run:
+def run_with_repeats() -> Run:
     """A run whose first trial over IPv6 was disturbed twice, and is valid the third time."""
     return synthetic.disturb(synthetic.small(), FIRST.key, 2).in_memory()
 

@@ -6,7 +6,7 @@ import pytest
 import synthetic
 
 from sixbench.analysis import analyse
-from sixbench.model.calibration import Calibrated, Calibration, FalseAlarms
+from sixbench.model.calibration import Calibrated, Calibration, ComparisonErrors
 from sixbench.report import calibrated, json, terminal
 from sixbench.store.manifest_json import manifest_from_json, manifest_to_json
 
@@ -72,7 +72,7 @@ def test_the_range_is_what_all_paths_have_in_common(small):
 
 
 def test_false_alarms_are_told_with_a_range_or_without(small):
-    alarms = FalseAlarms(
+    alarms = ComparisonErrors(
         realtime_ns=CALIBRATION.realtime_ns, comparisons=200, false=1, changed=50, found=49, change=-0.03
     )
     told = (

@@ -15,7 +15,7 @@ from sixbench.model.units import TIMED_UNITS, scale
 from sixbench.plan.loading import load_paper
 from sixbench.report import FORMATS, html
 from sixbench.report.run_description import environment_properties
-from sixbench.store import Environment, Guest, Run
+from sixbench.store import EmulatedMachine, Environment, Run
 
 pytestmark = pytest.mark.computes
 
@@ -24,7 +24,9 @@ TIMED = re.compile(r"[0-9(][ \u00a0]?(?:[kMG]?bit/s|[kM]?packets/s|[nmµ]s)\b(?!
 
 
 def virtual(kernel: str = "debian-6.1", instruction_ns: int = 1) -> Environment:
-    guest = Guest(kernel=kernel, emulator="QEMU 10.0.2", accelerator="tcg", instruction_ns=instruction_ns, seed=7)
+    guest = EmulatedMachine(
+        kernel=kernel, emulator="QEMU 10.0.2", accelerator="tcg", instruction_ns=instruction_ns, seed=7
+    )
     return replace(synthetic.environment(), clock="virtual", guest=guest)
 
 

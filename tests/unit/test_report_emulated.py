@@ -10,7 +10,7 @@ import pytest
 from stored import bare_record
 from synthetic import standard
 
-from sixbench.model.emulation import Chosen, GilbertElliott, Impairments
+from sixbench.model.emulation import ChosenPackets, GilbertElliott, Impairments
 from sixbench.model.evidence import evidence_from_json
 from sixbench.model.experiment import Experiment
 from sixbench.report.evidence.emulation import emulation_table
@@ -28,11 +28,15 @@ pytestmark = pytest.mark.computes
             "delay 10ms, jitter 2ms normal, correlation 25 %",
         ),
         ({"delays_ns": (1_000_000, 3_000_000)}, "delays from a file, 2.000 ms on average"),
-        ({"loss": Chosen(ratio=0.001)}, "loss 0.1 %"),
-        ({"loss": Chosen(packets=(3,))}, "loss of 1 listed packet"),
+        ({"loss": ChosenPackets(ratio=0.001)}, "loss 0.1 %"),
+        ({"loss": ChosenPackets(packets=(3,))}, "loss of 1 listed packet"),
         ({"loss": GilbertElliott(to_bad=0.0625, to_good=0.25)}, "loss 20 % in bursts"),
         (
-            {"duplicate": Chosen(ratio=0.01), "corrupt": Chosen(packets=(1, 2)), "overtaking": Chosen(ratio=0.5)},
+            {
+                "duplicate": ChosenPackets(ratio=0.01),
+                "corrupt": ChosenPackets(packets=(1, 2)),
+                "overtaking": ChosenPackets(ratio=0.5),
+            },
             "duplicates 1 %, corruption of 2 listed packets, overtaking 50 %",
         ),
         ({"late": (4, 9), "late_by": 3}, "2 listed packets late by 3"),

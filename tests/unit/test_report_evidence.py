@@ -11,7 +11,7 @@ from synthetic_values import old_evidence
 
 from sixbench.model.captured import KeptPacket, Layer
 from sixbench.model.evidence import Evidence, evidence_from_json
-from sixbench.model.evidence.counts import Count
+from sixbench.model.evidence.counts import CountIncrease
 from sixbench.model.evidence.tunnels import TunnelCounters
 from sixbench.model.path import Path as NetworkPath
 from sixbench.model.reason import Reason, ReasonKind
@@ -21,7 +21,7 @@ from sixbench.report.evidence.packets import PacketSum
 from sixbench.report.evidence.tunnels import TunnelEnd, TunnelSum, tunnels_table
 from sixbench.report.path_descriptions import path_descriptions
 from sixbench.report.path_tables import paths_table
-from sixbench.report.routes import way_of
+from sixbench.report.routes import route_of
 from sixbench.report.validity import trials as count_trials
 from sixbench.store import Run
 
@@ -196,14 +196,14 @@ def test_ends_of_tunnels_add_up_over_trials() -> None:
         added.add(replace(record, evidence=evidence_from_json({"tunnels": tunnels})))
     [end] = added.ends
     assert (end.node, end.device, end.trials) == ("r1", "t", 2)
-    assert end.encapsulated == Count(packets=200, bytes=2000)
-    assert end.slow == {"outer-fragment": Count(packets=5, bytes=50)}
+    assert end.encapsulated == CountIncrease(packets=200, bytes=2000)
+    assert end.slow == {"outer-fragment": CountIncrease(packets=5, bytes=50)}
     assert {reason: count.packets for reason, count in end.drops.items()} == {"ecn": 9, "ttl": 3}
     assert (end.carried_packets, end.slow_packets, end.dropped_packets) == (305, 5, 12)
 
 
 def test_an_engine_without_a_slow_path_has_none_rather_than_an_empty_one() -> None:
-    nothing = Count(packets=0, bytes=0)
+    nothing = CountIncrease(packets=0, bytes=0)
     added = TunnelSum()
     kept = Evidence(tunnels={"r1": {"t": TunnelCounters(encapsulated=nothing, decapsulated=nothing)}})
     added.add(replace(synthetic.small(blocks=1).trials[0], evidence=kept))
@@ -255,7 +255,7 @@ def test_the_addresses_behind_translation_are_both_named() -> None:
 
 def test_the_way_of_a_path_says_on_which_links_packets_are_in_which_tunnel() -> None:
     path = NetworkPath(name="vx", mechanism="vxlan", family=6, nodes=("r1", "r2"))
-    way = way_of(path, synthetic.chain(), ("h1", "h2"))
+    way = route_of(path, synthetic.chain(), ("h1", "h2"))
     assert way is not None
     assert [(stretch.nodes, [tunnel.name for tunnel in stretch.tunnels]) for stretch in way.stretches] == [
         (("h1", "r1"), []),
@@ -275,7 +275,7 @@ def test_the_way_of_a_path_says_on_which_links_packets_are_in_which_tunnel() -> 
     ],
 )
 def test_a_path_that_cannot_be_installed_has_no_way_and_still_a_report(path: NetworkPath) -> None:
-    assert way_of(path, synthetic.chain(), ("h1", "h2")) is None
+    assert route_of(path, synthetic.chain(), ("h1", "h2")) is None
 
 
 def test_a_trial_that_is_wrong_on_two_links_counts_once() -> None:

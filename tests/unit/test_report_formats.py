@@ -23,7 +23,7 @@ from sixbench.model.finding import Analysis, ComparedColumn, ComparedTable, Find
 from sixbench.report import FORMATS, html, markdown, terminal
 from sixbench.report import csv as csv_report
 from sixbench.report.latex import document as latex
-from sixbench.report.sections import PARTS, SECTIONS, Section
+from sixbench.report.sections import PARTS, SECTIONS, ReportSection
 from sixbench.report.tables import Column, Table
 from sixbench.report.terminal import render as render_terminal
 from sixbench.report.terminal_findings import findings_of_workload
@@ -75,7 +75,7 @@ def test_formats_know_their_names_and_suffixes() -> None:
 @pytest.mark.parametrize("form", ["terminal", "md", "latex", "html"])
 def test_a_section_more_is_in_every_format_at_its_place(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table = Table(title="Crews & ships", columns=[Column(name="ship")], rows=[["Argo <1>"]])
-    made = Section(name="ships", part="evidence", tables=lambda _: [table], about="Who sailed.")
+    made = ReportSection(name="ships", part="evidence", tables=lambda _: [table], about="Who sailed.")
     place = [section.name for section in SECTIONS].index("tunnels")
     for renderer in (terminal, markdown, latex, html):
         monkeypatch.setattr(renderer, "SECTIONS", (*SECTIONS[:place], made, *SECTIONS[place:]))

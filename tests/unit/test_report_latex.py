@@ -23,7 +23,7 @@ from sixbench.plan.paper_file import paper_beside
 from sixbench.report import latex_for_paper, write_figures
 from sixbench.report.figures import drawings, save
 from sixbench.report.latex import render
-from sixbench.report.latex.floats import Block, Float, Page, table
+from sixbench.report.latex.floats import Float, PaperRoom, RowBlock, table
 from sixbench.report.latex.text import escape
 from sixbench.report.tables import Column
 from sixbench.store import Run
@@ -220,8 +220,8 @@ def test_a_long_table_leaves_no_row_alone(rows: int) -> None:
         title="Long",
         caption="Long.",
         columns=[Column(name="a")],
-        blocks=[Block(heading="One", rows=[[str(number)] for number in range(rows)])],
+        blocks=[RowBlock(heading="One", rows=[[str(number)] for number in range(rows)])],
     )
-    parts = [part.count(r" \\") - 2 for part in table(made, Page()).split(r"\begin{table")[1:]]
+    parts = [part.count(r" \\") - 2 for part in table(made, PaperRoom()).split(r"\begin{table")[1:]]
     assert sum(parts) == rows
     assert min(parts) >= max(parts) - 2

@@ -15,7 +15,7 @@ from sixbench.model.experiment import Statistics
 from sixbench.model.finding import Analysis, Finding
 from sixbench.model.trial import TrialRecord
 from sixbench.report import bars, rows, validity, words
-from sixbench.report.answers import Answer, answer_rows
+from sixbench.report.answers import AnswerRow, answer_rows
 
 pytestmark = pytest.mark.computes
 
@@ -44,11 +44,11 @@ def finding(**changes: Any) -> Finding:
     return Finding(**(values | changes))
 
 
-def answered(*findings: Finding, trials: Sequence[TrialRecord] = ()) -> list[Answer]:
+def answered(*findings: Finding, trials: Sequence[TrialRecord] = ()) -> list[AnswerRow]:
     return answer_rows(Analysis(estimates=[], findings=list(findings)), Statistics(), trials)
 
 
-def said(*findings: Finding) -> list[str]:
+def finding_words(*findings: Finding) -> list[str]:
     """Title, numbers and mark of each row, with plain spaces."""
     rows_said = (f"{one.title}: {one.numbers}: {one.verdict}" for one in answered(*findings))
     return [text.replace("\u00a0", " ") for text in rows_said]
@@ -172,7 +172,7 @@ def test_only_levels_that_vary_are_named_in_rows() -> None:
 
 
 def test_a_row_is_complete_in_itself() -> None:
-    assert said(finding(noise_low=0.9984, noise_high=1.008)) == [
+    assert finding_words(finding(noise_low=0.9984, noise_high=1.008)) == [
         "Goodput of TCP bulk transfer, message 1 KiB: IPv4 94.15 → IPv6 92.85 Mbit/s, −1.40 % [−1.50, −1.30],"
         " theory −1.38 %, A/A −0.16 .. +0.80: decided: worse"
     ]
@@ -195,15 +195,15 @@ def test_equivalence_names_the_margin() -> None:
 
 def test_nothing_is_concluded_from_what_is_inconclusive() -> None:
     undecided = finding(verdict="inconclusive", ratio=0.99, ci_low=0.95, ci_high=1.03, theory=None)
-    [text] = said(undecided)
+    [text] = finding_words(undecided)
     assert text.endswith("−1.00 % [−5.00, +3.00]: undecided: more blocks may tell")
-    [text] = said(replace(undecided, blocks_needed=18, blocks_tell=0.02))
+    [text] = finding_words(replace(undecided, blocks_needed=18, blocks_tell=0.02))
     assert text.endswith(": undecided: about 18 blocks would tell 2 %")
-    [text] = said(replace(undecided, blocks_needed=40_000, blocks_tell=0.05))
+    [text] = finding_words(replace(undecided, blocks_needed=40_000, blocks_tell=0.05))
     assert text.endswith("undecided: blocks alone would hardly tell 5 %: over 1 000 of them; longer trials would help")
-    [text] = said(finding(verdict="inconclusive", n=1, ci_low=None, ci_high=None, theory=None))
+    [text] = finding_words(finding(verdict="inconclusive", n=1, ci_low=None, ci_high=None, theory=None))
     assert text.endswith(", −1.40 %: not compared: one pair of valid trials gives no interval")
-    [text] = said(finding(verdict="inconclusive", n=0, ratio=None, ci_low=None, ci_high=None, theory=None))
+    [text] = finding_words(finding(verdict="inconclusive", n=0, ratio=None, ci_low=None, ci_high=None, theory=None))
     assert text.endswith(": not compared: no pair of valid trials")
 
 
@@ -238,22 +238,22 @@ def test_an_interval_that_says_nothing_is_not_printed() -> None:
 
 
 def test_what_theory_says_otherwise_is_told() -> None:
-    [text] = said(finding(theory=80e6))
+    [text] = finding_words(finding(theory=80e6))
     assert "theory −15.0 % outside the interval" in text
 
 
 def test_times_and_rates_are_named_by_their_statistic() -> None:
-    [text] = said(
+    [text] = finding_words(
         finding(workload="tcp-rr", metric="rtt_p50", unit="ns", ratio=1.02, ci_low=1.01, ci_high=1.03, verdict="higher")
     )
     assert text.startswith("Median round-trip time of TCP request and response, message 1 KiB")
     assert text.endswith("decided: worse")
-    [text] = said(finding(workload="tcp-crr", metric="transactions_rate", unit="1/s"))
+    [text] = finding_words(finding(workload="tcp-crr", metric="transactions_rate", unit="1/s"))
     assert text.startswith("Rate of transactions of TCP connection, request and response")
 
 
 def test_rows_name_the_path_where_there_are_several() -> None:
-    titles = [text.partition(":")[0] for text in said(finding(), finding(path="6in4"))]
+    titles = [text.partition(":")[0] for text in finding_words(finding(), finding(path="6in4"))]
     assert titles == [
         "Goodput of TCP bulk transfer over IPv6, message 1 KiB",
         "Goodput of TCP bulk transfer over 6in4, message 1 KiB",
@@ -272,7 +272,7 @@ def test_the_interval_of_the_baseline_has_the_decimals_of_a_difference() -> None
         value=78.65e6, baseline_value=87.98e6, ratio=None, difference=-9.33e6, ci_low=-70.2e6, ci_high=51.5e6,
         noise_low=-21.904e6, noise_high=26.742e6, theory=None, theory_baseline=None, verdict="inconclusive",
     )  # fmt: skip
-    [text] = said(loaded)
+    [text] = finding_words(loaded)
     assert "−9.3 ms [−70.2, +51.5]" in text
     assert "A/A −21.9 .. +26.7" in text
 
@@ -295,7 +295,7 @@ def test_very_many_levels_share_a_row_that_counts_them() -> None:
     same = finding(
         levels={"message_bytes": 8}, ratio=0.999, ci_low=0.998, ci_high=1.0, verdict="equivalent", spread=0.001, n=10
     )
-    [text] = said(*many(same))
+    [text] = finding_words(*many(same))
     assert text.startswith(
         "Goodput of TCP bulk transfer, 14 levels of message: IPv4 → IPv6, −1.31 % [−1.32, −1.29] on average, and the "
         "levels differ"
@@ -306,12 +306,12 @@ def test_very_many_levels_share_a_row_that_counts_them() -> None:
 
 def test_a_level_is_the_largest_only_where_its_interval_lies_apart() -> None:
     apart = finding(levels={"message_bytes": 8}, ratio=0.95, ci_low=0.94, ci_high=0.96)
-    [text] = said(*many(apart))
+    [text] = finding_words(*many(apart))
     assert "largest at message 8 B, −5.00 % [−6.00, −4.00]" in text
     overlapping = finding(levels={"message_bytes": 8}, ratio=0.95, ci_low=0.92, ci_high=0.9865)
-    assert "largest" not in said(*many(overlapping))[0]
+    assert "largest" not in finding_words(*many(overlapping))[0]
     unknown = finding(levels={"message_bytes": 4}, n=1, verdict="inconclusive", ci_low=None, ci_high=None)
-    assert "largest" not in said(*many(apart, unknown))[0]
+    assert "largest" not in finding_words(*many(apart, unknown))[0]
 
 
 # --- bars ---------------------------------------------------------------------------------------------------------
@@ -338,7 +338,7 @@ def test_bars_of_a_metric_share_a_scale_and_nothing_looks_like_nothing() -> None
 
 
 def test_aa_comparisons_and_other_metrics_are_no_answers() -> None:
-    assert said(finding(is_aa=True), finding(metric="cpu_busy", unit="cores")) == []
+    assert finding_words(finding(is_aa=True), finding(metric="cpu_busy", unit="cores")) == []
 
 
 # --- validity and evidence ----------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from sixbench.mechanisms import MECHANISMS
 from sixbench.model.procedure import PROFILES
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.rfc.conformance import Judged, judged
+from sixbench.rfc.conformance import JudgedClause, judged
 from sixbench.rfc.design import design
 from sixbench.rfc.profiles import CLAUSES
 from sixbench.rfc.sizes import SIZES
@@ -21,7 +21,7 @@ from sixbench.store import Run
 pytestmark = pytest.mark.computes
 
 
-def decided(dut: str, profile: str) -> dict[str, Judged]:
+def decided(dut: str, profile: str) -> dict[str, JudgedClause]:
     """The clauses of a run that has no trials yet, by what they ask."""
     experiment = read_experiment(parse_yaml(f"dut: {dut}\nworkloads: [ping]\n", "x.yaml"), MECHANISMS)
     made, procedure = design(experiment, profile, [], [], quick=True)

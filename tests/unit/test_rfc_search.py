@@ -40,7 +40,7 @@ class Device:
 @given(st.floats(min_value=2 * LEAST_PPS, max_value=LINE_PPS))
 def test_the_rate_of_a_device_lies_between_the_bounds_which_are_as_near_as_asked(carries_pps: float) -> None:
     device = Device(carries_pps)
-    assert search(device.measure, [STRICT, LOOSE], LINE_PPS).found
+    assert search(device.measure, [STRICT, LOOSE], LINE_PPS).has_found
     for goal in (STRICT, LOOSE):
         found = bounds(device.trials, goal)
         assert found.lower_pps is not None
@@ -70,7 +70,7 @@ def test_what_the_tester_cannot_do_is_no_loss_and_the_search_goes_on_under_it() 
     device = Device(10 * LINE_PPS, tester_pps=40_000)
     end = search(device.measure, [STRICT], LINE_PPS)
     found = bounds(device.trials, STRICT)
-    assert end.found
+    assert end.has_found
     assert end.refused_pps is not None
     assert 40_000 < end.refused_pps <= 40_000 / 0.9
     assert found.upper_pps is None
@@ -81,7 +81,7 @@ def test_what_the_tester_cannot_do_is_no_loss_and_the_search_goes_on_under_it() 
 
 def test_a_tester_that_is_late_at_any_rate_is_given_up_soon() -> None:
     device = Device(10 * LINE_PPS, tester_pps=0)
-    assert not search(device.measure, [STRICT], LINE_PPS).found
+    assert not search(device.measure, [STRICT], LINE_PPS).has_found
     assert device.refused <= 10 * ATTEMPTS
 
 
@@ -95,7 +95,7 @@ def test_a_tester_that_is_late_now_and_then_at_any_rate_ends_the_search() -> Non
         asked += 1
         return device.measure(load_pps, duration_s) if asked % 4 == 0 else None
 
-    assert not search(measure, [STRICT], LINE_PPS).found
+    assert not search(measure, [STRICT], LINE_PPS).has_found
     assert asked <= MAX_REFUSED * 4 / 3 + 1
 
 
@@ -112,7 +112,7 @@ def test_a_trial_that_the_tester_fails_once_is_tried_again() -> None:
 
 def test_a_device_that_carries_nothing_has_no_throughput() -> None:
     device = Device(0.0)
-    assert not search(device.measure, [STRICT], LINE_PPS).found
+    assert not search(device.measure, [STRICT], LINE_PPS).has_found
     assert bounds(device.trials, STRICT).lower_pps is None
 
 

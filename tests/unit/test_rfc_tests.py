@@ -14,7 +14,7 @@ from sixbench.model.trial import TrialRecord
 from sixbench.rfc.goal import Bounds
 from sixbench.rfc.lengths import FULL, QUICK, Lengths
 from sixbench.rfc.procedures import TESTS, with_needed
-from sixbench.rfc.rfc_test import Place, RfcTest, SelfTest, Value, percentile
+from sixbench.rfc.rfc_test import RfcPlace, RfcTest, SelfTest, Value, percentile
 from sixbench.rfc.throughput import Throughput, load_trial
 
 pytestmark = pytest.mark.computes
@@ -56,7 +56,7 @@ class Device:
         return record
 
 
-def place(throughput_pps: float | None, own: Lengths = QUICK, profile: str = "8219") -> Place:
+def place(throughput_pps: float | None, own: Lengths = QUICK, profile: str = "8219") -> RfcPlace:
     found = Throughput(
         goal=own.goals[0],
         bounds=Bounds(lower_pps=throughput_pps, upper_pps=None),
@@ -66,10 +66,12 @@ def place(throughput_pps: float | None, own: Lengths = QUICK, profile: str = "82
         refused_why=None,
         failed=None,
     )
-    return Place(profile=profile, frame_bytes=64, line_pps=LINE_PPS, tester_pps=2 * LINE_PPS, throughput=found, own=own)
+    return RfcPlace(
+        profile=profile, frame_bytes=64, line_pps=LINE_PPS, tester_pps=2 * LINE_PPS, throughput=found, lengths=own
+    )
 
 
-def run(test: RfcTest, device: Device, at: Place) -> dict[str, Value]:
+def run(test: RfcTest, device: Device, at: RfcPlace) -> dict[str, Value]:
     assert test.run is not None
     test.run(device.ask, at)
     return {value.name: value for value in test.values(device.records, at)}
@@ -248,7 +250,7 @@ class Translator:
         return self.records[-1]
 
 
-def connections(before: list[TrialRecord] | None = None, profile: str = "9693") -> Place:
+def connections(before: list[TrialRecord] | None = None, profile: str = "9693") -> RfcPlace:
     at = place(None, profile=profile)
     return replace(at, frame_bytes=None, line_pps=None, throughput=None, before={"establishment": before or []})
 

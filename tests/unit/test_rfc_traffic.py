@@ -19,7 +19,7 @@ from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.yaml_source import parse_yaml
 from sixbench.report import rfc as report
 from sixbench.report.words import whole
-from sixbench.rfc.conformance import Judged, judged
+from sixbench.rfc.conformance import JudgedClause, judged
 from sixbench.rfc.design import design
 from sixbench.rfc.results import results_of, values_of
 from sixbench.rfc.sizes import line_pps
@@ -53,7 +53,7 @@ def a_run(made: Experiment, procedure: Procedure, trials: Iterable[TrialRecord] 
     return Run(directory=Path("none"), manifest=manifest, trials=list(trials))
 
 
-def clauses(run: Run) -> Mapping[str, Judged]:
+def clauses(run: Run) -> Mapping[str, JudgedClause]:
     return {f"{one.section}: {one.asks}": one for one in judged(run)}
 
 
@@ -222,7 +222,7 @@ def test_tables_of_plain_frames_have_no_column_of_traffic() -> None:
     run = a_run(made, procedure, measured(made, {"plain": 10_000}))
     assert report.traffic_table(run) is None, "there is nothing beside plain frames"
     made, procedure = designed("{mechanism: native6}", "2544", "plain", tests=["latency"], sizes=[128])
-    [latency] = report.test_tables(a_run(made, procedure, measured(made, {"plain": 10_000})))
+    [latency] = report.result_tables(a_run(made, procedure, measured(made, {"plain": 10_000})))
     assert "traffic" not in [column.name for column in latency.columns]
 
 

@@ -13,7 +13,7 @@ from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network
 from sixbench.model.path import Path
 from sixbench.model.routing import all_routes, routes
-from sixbench.model.topology import Family, Topology, Way
+from sixbench.model.topology import Family, NodeRoute, Topology
 
 pytestmark = pytest.mark.computes
 
@@ -40,7 +40,7 @@ def network(read: Read) -> Callable[..., Topology]:
 Make = Callable[..., Topology]
 
 
-def told(topology: Topology, node: str, family: Family = 4) -> dict[str, str]:
+def route_table(topology: Topology, node: str, family: Family = 4) -> dict[str, str]:
     """Prefix to gateway and device."""
     found = {}
     for route in routes(topology, node, family):
@@ -52,35 +52,38 @@ def told(topology: Topology, node: str, family: Family = 4) -> dict[str, str]:
 
 def test_a_node_with_one_way_out_has_a_default_route(network: Make) -> None:
     topology = network("h1-r1 r1-r2 r2-h2 r3-r2")
-    assert told(topology, "h1") == {"default": "198.18.0.2 eth0"}
-    assert told(topology, "h1", 6) == {"default": "2001:2::2 eth0"}
-    assert told(topology, "r3") == {"default": "198.18.3.2 eth0"}
+    assert route_table(topology, "h1") == {"default": "198.18.0.2 eth0"}
+    assert route_table(topology, "h1", 6) == {"default": "2001:2::2 eth0"}
+    assert route_table(topology, "r3") == {"default": "198.18.3.2 eth0"}
 
 
 def test_a_node_with_several_has_routes_to_the_prefixes_that_are_not_its_own(network: Make) -> None:
     topology = network("h1-r1 r1-r2 r2-h2 r2-r3 r3-r4")
-    assert told(topology, "r1") == {"198.18.2.0/23": "198.18.1.2 eth1", "198.18.4.0/24": "198.18.1.2 eth1"}
-    assert told(topology, "r1", 6) == {"2001:2:0:2::/63": "2001:2:0:1::2 eth1", "2001:2:0:4::/64": "2001:2:0:1::2 eth1"}
+    assert route_table(topology, "r1") == {"198.18.2.0/23": "198.18.1.2 eth1", "198.18.4.0/24": "198.18.1.2 eth1"}
+    assert route_table(topology, "r1", 6) == {
+        "2001:2:0:2::/63": "2001:2:0:1::2 eth1",
+        "2001:2:0:4::/64": "2001:2:0:1::2 eth1",
+    }
 
 
 def test_prefixes_by_different_links_stay_apart(network: Make) -> None:
     topology = network("h1-r1 r1-r2 r2-h2 r3-h3 r1-r3")
-    assert told(topology, "r1") == {"198.18.2.0/24": "198.18.1.2 eth1", "198.18.3.0/24": "198.18.4.2 eth2"}
+    assert route_table(topology, "r1") == {"198.18.2.0/24": "198.18.1.2 eth1", "198.18.3.0/24": "198.18.4.2 eth2"}
 
 
 def test_the_gateway_is_on_the_shortest_way_to_the_nearest_end(network: Make) -> None:
     topology = network("h1-r1 r1-r2 r2-r3 r3-r1 r3-h2")
-    assert told(topology, "r1")["198.18.4.0/24"] == "198.18.3.1 eth2"
+    assert route_table(topology, "r1")["198.18.4.0/24"] == "198.18.3.1 eth2"
     # r2-r3 is as far by either; the way whose last link comes earliest in the file is taken.
-    assert told(topology, "r1")["198.18.2.0/24"] == "198.18.1.2 eth1"
+    assert route_table(topology, "r1")["198.18.2.0/24"] == "198.18.1.2 eth1"
 
 
 def test_hosts_are_no_gateways(network: Make) -> None:
     topology = network("h1-r1 r1-h2 h1-r2 r2-h2 r1-r2")
-    assert told(topology, "r1") == {"198.18.2.0/23": "198.18.4.2 eth2"}
-    assert told(network("h1-h2"), "h1") == {}
+    assert route_table(topology, "r1") == {"198.18.2.0/23": "198.18.4.2 eth2"}
+    assert route_table(network("h1-h2"), "h1") == {}
     # A host of two routers asks each for what is nearest to it.
-    assert told(topology, "h1") == {
+    assert route_table(topology, "h1") == {
         "198.18.1.0/24": "198.18.0.2 eth0",
         "198.18.3.0/24": "198.18.2.2 eth1",
         "198.18.4.0/24": "198.18.0.2 eth0",
@@ -90,24 +93,24 @@ def test_hosts_are_no_gateways(network: Make) -> None:
 def test_each_family_has_its_own_ways(network: Make) -> None:
     """A link too small for IPv6 (RFC 8200 section 5) is no way for it."""
     topology = network("h1-r1 r1-r2 r2-h2 r1-r3 r3-r2", mtu={"r1-r2": 1279})
-    assert told(topology, "r1")["198.18.2.0/24"] == "198.18.1.2 eth1"
-    assert told(topology, "r1", 6)["2001:2:0:2::/64"] == "2001:2:0:3::2 eth2"
-    assert "2001:2:0:1::/64" not in told(topology, "h1", 6) | told(topology, "r3", 6)
-    assert told(network("h1-r1 r1-h2", mtu={"h1-r1": 1000}), "h1", 6) == {}
+    assert route_table(topology, "r1")["198.18.2.0/24"] == "198.18.1.2 eth1"
+    assert route_table(topology, "r1", 6)["2001:2:0:2::/64"] == "2001:2:0:3::2 eth2"
+    assert "2001:2:0:1::/64" not in route_table(topology, "h1", 6) | route_table(topology, "r3", 6)
+    assert route_table(network("h1-r1 r1-h2", mtu={"h1-r1": 1000}), "h1", 6) == {}
 
 
 def test_what_is_out_of_reach_has_no_route(network: Make) -> None:
     topology = network("h1-r1 r1-r2 r2-h2 r3-r4")
-    assert "198.18.3.0/24" not in told(topology, "r1")
-    assert told(topology, "r3") == {"default": "198.18.3.2 eth0"}
+    assert "198.18.3.0/24" not in route_table(topology, "r1")
+    assert route_table(topology, "r3") == {"default": "198.18.3.2 eth0"}
 
 
 def test_networks_behind_a_host_have_routes_of_their_own(network: Make) -> None:
     plain = network("h1-r1 r1-r2 r2-h2")
     nodes = {name: replace(node, networks=4 if name in ("h1", "h2") else 1) for name, node in plain.nodes.items()}
     topology = replace(plain, nodes=nodes)
-    assert told(topology, "h1") == {"default": "198.18.0.2 eth0"}
-    behind = {name: told(topology, name) for name in ("r1", "r2")}
+    assert route_table(topology, "h1") == {"default": "198.18.0.2 eth0"}
+    behind = {name: route_table(topology, name) for name in ("r1", "r2")}
     for name, gateway, other in (
         ("r1", "198.18.0.1 eth0", "198.18.1.2 eth1"),
         ("r2", "198.18.1.1 eth0", "198.18.2.2 eth1"),
@@ -116,7 +119,7 @@ def test_networks_behind_a_host_have_routes_of_their_own(network: Make) -> None:
             assert behind[name][prefix] == gateway
         for prefix in ("198.19.128.0/25", "198.19.128.128/25", "198.19.129.0/25"):
             assert behind[name][prefix] == other
-    assert told(topology, "r1", 6)["2001:2:0:ff02::/64"] == "2001:2:0:1::2 eth1"
+    assert route_table(topology, "r1", 6)["2001:2:0:ff02::/64"] == "2001:2:0:1::2 eth1"
     assert {str(route.prefix) for route in all_routes(topology)["r1"] if route.family == 4} == set(behind["r1"])
 
 
@@ -139,24 +142,24 @@ def test_a_prefix_that_several_tunnels_share_is_reached_by_a_router(network: Mak
     """The first link of the prefix here is one between hosts."""
     topology = network("h1-r1 h3-r1 r1-r2 r2-h2")
     shared = path_in(topology, "isatap", "h1", "h3", "r2").topology
-    assert told(shared, "r2", 6) == {}
-    assert told(shared, "h2", 6) == {"default": "2001:2:0:3::1 eth0"}
+    assert route_table(shared, "r2", 6) == {}
+    assert route_table(shared, "h2", 6) == {"default": "2001:2:0:3::1 eth0"}
     wider = path_in(network("h1-r1 h3-r1 r1-r2 r2-r3 r3-h2"), "isatap", "h1", "h3", "r2").topology
-    assert told(wider, "r3", 6)["2001:db8::/64"] == "2001:2:0:3::1 eth0"
+    assert route_table(wider, "r3", 6)["2001:db8::/64"] == "2001:2:0:3::1 eth0"
 
 
 def test_private_prefixes_are_known_in_their_own_network_alone(network: Make) -> None:
     topology = path_in(network("h1-r1 h3-r2 r1-r9 r2-r9 r9-h2"), "ds-lite", "r1", "r2", "r9").topology
-    assert told(topology, "r9") == {}
-    assert told(topology, "r1") == {"198.18.4.0/24": "192.0.0.1 ds-lite-1"}
-    assert told(topology, "h1") == {"default": "192.168.1.2 eth0"}
-    assert told(topology, "h2") == {"default": "198.18.4.1 eth0"}
+    assert route_table(topology, "r9") == {}
+    assert route_table(topology, "r1") == {"198.18.4.0/24": "192.0.0.1 ds-lite-1"}
+    assert route_table(topology, "h1") == {"default": "192.168.1.2 eth0"}
+    assert route_table(topology, "h2") == {"default": "198.18.4.1 eth0"}
 
 
 def test_a_node_without_links_of_a_family_has_no_routes_of_it(network: Make) -> None:
     topology = path_in(network("h1-r1 r1-r2 r2-r3 r3-h2"), "6in4", "r1", "r3").topology
-    assert told(topology, "r2", 6) == {}
-    assert set(told(topology, "r2", 4)) == {"198.18.0.0/24", "198.18.3.0/24"}
+    assert route_table(topology, "r2", 6) == {}
+    assert set(route_table(topology, "r2", 4)) == {"198.18.0.0/24", "198.18.3.0/24"}
 
 
 @pytest.mark.parametrize(
@@ -172,7 +175,7 @@ def test_the_work_grows_with_the_network_and_not_with_its_square(
 ) -> None:
     """Ten times (eight times) as many nodes: no search from any of them, and little more than as many routes."""
 
-    def no_search(*_: object) -> dict[str, Way]:
+    def no_search(*_: object) -> dict[str, NodeRoute]:
         raise AssertionError("a search through the whole network, for one node")
 
     def at(shape: str) -> tuple[int, int]:

@@ -19,17 +19,17 @@ import synthetic
 from sixbench.analysis.blocks_needed import Unanswered, more_precise
 from sixbench.analysis.run_comparison import compare_runs
 from sixbench.model.errors import UsageError
-from sixbench.model.run_comparison import Cell, RunComparison
+from sixbench.model.run_comparison import ComparedMetric, RunComparison
 from sixbench.model.trial import TrialRecord
 from sixbench.report.run_comparison import document, render
 from sixbench.stats import compare_unpaired
-from sixbench.store import Guest
+from sixbench.store import EmulatedMachine
 
 pytestmark = pytest.mark.computes
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "report" / "compared.txt"
 OLD = synthetic.small(blocks=6)
-CLOCKED = Guest(kernel="debian-6.1", emulator="QEMU 10.0.2", accelerator="tcg", instruction_ns=1, seed=1)
+CLOCKED = EmulatedMachine(kernel="debian-6.1", emulator="QEMU 10.0.2", accelerator="tcg", instruction_ns=1, seed=1)
 
 
 def changed(
@@ -63,7 +63,7 @@ def compared(new: synthetic.Synthetic, old: synthetic.Synthetic = OLD, **options
     return compare_runs(old.in_memory(), new.in_memory(), **options)
 
 
-def cells(comparison: RunComparison, metric: str, path: str = "ipv6") -> list[Cell]:
+def cells(comparison: RunComparison, metric: str, path: str = "ipv6") -> list[ComparedMetric]:
     return [cell for cell in comparison.cells if (cell.metric, cell.path) == (metric, path)]
 
 

@@ -50,8 +50,8 @@ def test_the_time_goes_to_what_is_undecided(read: Read, run: Runner) -> None:
     machine = Machine(ratio)
     records = run(read(TEXT + "blocks: {min: 5, max: 60, until: decided, time: 60s}\n"), machine)
     assert _blocks(records) == {"c0001": 5, "c0002": 25}
-    assert machine.told[-1][3] == 1
-    assert all(remaining_ns <= 61 * TRIAL_NS for _, _, remaining_ns, _ in machine.told)
+    assert machine.progress_calls[-1][3] == 1
+    assert all(remaining_ns <= 61 * TRIAL_NS for _, _, remaining_ns, _ in machine.progress_calls)
 
 
 def test_a_run_that_goes_on_counts_the_time_that_is_recorded(read: Read, run: Runner) -> None:
@@ -64,7 +64,7 @@ def test_a_run_that_goes_on_counts_the_time_that_is_recorded(read: Read, run: Ru
 def test_what_is_expected_is_told(read: Read, run: Runner) -> None:
     machine = Machine()
     run(read(TEXT + "blocks: {min: 2, max: 50, time: 40s}\n"), machine)
-    assert machine.told[0][1:] == (40, 40 * TRIAL_NS, None)
+    assert machine.progress_calls[0][1:] == (40, 40 * TRIAL_NS, None)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "report"
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder_of_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that was never reported."""
     directory = tmp_path_factory.mktemp("made") / "small"
     synthetic.small().write(directory)

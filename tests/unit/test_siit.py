@@ -177,9 +177,9 @@ def test_datagrams_that_may_be_fragmented_are_cut_for_ipv6(network: Make) -> Non
 def test_sources_learn_path_mtus_in_their_own_family(network: Make) -> None:
     """RFC 7915 sections 4.2 and 5.2: 20 bytes more or less."""
     six = predict(network("{siit: [r1]}", 1300), 1400, "kernel")
-    assert [attempt.told for attempt in six.attempts] == [{("h1", "h2"): 1320}, {}]
+    assert [attempt.learned_mtus for attempt in six.attempts] == [{("h1", "h2"): 1320}, {}]
     four = predict(network("{siit: {nodes: [r1], client: ipv4}}", 1300), 1400, "kernel")
-    assert four.attempts[0].told == {("h1", "h2"): 1280}
+    assert four.attempts[0].learned_mtus == {("h1", "h2"): 1280}
 
 
 def counted(to_ipv6: int, to_ipv4: int, **more: dict[str, Any]) -> TranslatorState:

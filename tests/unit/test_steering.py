@@ -9,7 +9,7 @@ import pytest
 from synthetic import chain
 
 from sixbench.lab.steering import RPS_DEFAULT_MASK, Steering, device_interrupts, is_fast, steering, usable_processors
-from sixbench.model.direction import Direction
+from sixbench.model.direction import LinkDirection
 
 pytestmark = pytest.mark.computes
 
@@ -55,5 +55,5 @@ def test_the_emulator_has_the_one_of_several_processors_with_the_fewest(monkeypa
 )
 def test_packets_of_fast_links_are_steered(forward_bps: int | None, reverse_bps: int | None, expected: bool) -> None:
     link = chain().links[0]
-    directions = (Direction(rate_bps=forward_bps), Direction(rate_bps=reverse_bps))
+    directions = (LinkDirection(rate_bps=forward_bps), LinkDirection(rate_bps=reverse_bps))
     assert is_fast(replace(link, directions=directions)) is expected

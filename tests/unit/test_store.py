@@ -16,7 +16,7 @@ from stored import EXPERIMENT, record
 
 from sixbench.bench.environment import GUEST, guest_from
 from sixbench.model.errors import UsageError, WriteError
-from sixbench.store import Guest, Manifest, RunWriter, create_run, open_run, read_run
+from sixbench.store import EmulatedMachine, Manifest, RunWriter, create_run, open_run, read_run
 from sixbench.store.atomic import write_file
 from sixbench.store.folder import Folder
 
@@ -57,7 +57,9 @@ def test_the_clock_and_the_guest_are_read_back(tmp_path: Path, manifest: Manifes
         GUEST: '{"kernel": "debian-6.1", "emulator": "qemu 7.2", "accelerator": "tcg", "instruction_ns": 1, "seed": 7}'
     }
     guest = guest_from(variables)
-    assert guest == Guest(kernel="debian-6.1", emulator="qemu 7.2", accelerator="tcg", instruction_ns=1, seed=7)
+    assert guest == EmulatedMachine(
+        kernel="debian-6.1", emulator="qemu 7.2", accelerator="tcg", instruction_ns=1, seed=7
+    )
     virtual = replace(manifest.environment, clock="virtual", guest=guest)
     create_run(tmp_path / "run", replace(manifest, environment=virtual, guests={"debian-6.1": virtual}))
     read = read_run(tmp_path / "run").manifest

@@ -16,7 +16,7 @@ from sixbench.mechanisms.miredo import MIREDO
 from sixbench.mechanisms.teredo import PREFIX, SERVER_DEVICE, learned, teredo_address
 from sixbench.model.experiment import Experiment
 from sixbench.model.node_names import addresses_by_name
-from sixbench.model.stage import Request, Stage
+from sixbench.model.stage import NodeRequest, Stage
 
 pytestmark = pytest.mark.computes
 
@@ -102,7 +102,7 @@ def test_the_server_comes_first_and_then_who_asks_it(installed: Installed) -> No
     assert listening.check({"exit": 1, "stdout": ""}) == "the Teredo server did not begin within 15 s"
 
 
-def qualified(stage: Stage) -> Request:
+def qualified(stage: Stage) -> NodeRequest:
     [request] = stage.requests
     return request
 

@@ -9,8 +9,8 @@ import pytest
 from synthetic import both_ways
 
 from sixbench.mechanisms import MECHANISMS, install
-from sixbench.model.direction import Direction
-from sixbench.model.emulation import Chosen, GilbertElliott, Impairments
+from sixbench.model.direction import LinkDirection
+from sixbench.model.emulation import ChosenPackets, GilbertElliott, Impairments
 from sixbench.model.headers import HEADERS
 from sixbench.model.network import Network
 from sixbench.model.parameter import Scalar
@@ -18,7 +18,7 @@ from sixbench.model.path import Path
 from sixbench.model.topology import Interface, Link, Node, Topology
 from sixbench.plan.addressing import link_ipv4, link_ipv6
 from sixbench.theory import (
-    Hop,
+    CrossedLink,
     expected,
     frame_bytes,
     message_packets,
@@ -38,8 +38,8 @@ IPV4_PATH = Path(name="ipv4", mechanism="native4", family=4)
 IPV6_PATH = Path(name="ipv6", mechanism="native6", family=6)
 
 
-def hop(mechanism: str, rate_bps: int | None = 100 * MBIT, mtu_bytes: int = 1500) -> Hop:
-    return Hop(stack=stack_of(mechanism), mtu_bytes=mtu_bytes, rate_bps=rate_bps)
+def hop(mechanism: str, rate_bps: int | None = 100 * MBIT, mtu_bytes: int = 1500) -> CrossedLink:
+    return CrossedLink(stack=stack_of(mechanism), mtu_bytes=mtu_bytes, rate_bps=rate_bps)
 
 
 def network(*links: dict[str, object]) -> Topology:
@@ -206,7 +206,7 @@ def test_an_empty_message_is_an_error() -> None:
 
 
 def test_each_direction_has_its_own_limit() -> None:
-    access: dict[str, object] = {"directions": (Direction(rate_bps=10 * MBIT), Direction(rate_bps=100 * MBIT))}
+    access: dict[str, object] = {"directions": (LinkDirection(rate_bps=10 * MBIT), LinkDirection(rate_bps=100 * MBIT))}
     up, down = (theory("tcp-stream", {"direction": way}, IPV4_PATH, access, access) for way in ("forward", "reverse"))
     assert up == {"goodput_bps": pytest.approx(1e7 * 1448 / 1538)}
     assert down == {"goodput_bps": pytest.approx(1e8 * 1448 / 1538)}
@@ -384,16 +384,16 @@ def test_a_tunnel_is_as_wide_as_the_narrowest_link_below_it() -> None:
     ("impairments", "has_theory"),
     [
         (Impairments(delay_ns=10_000_000), True),
-        (Impairments(loss=Chosen(packets=(3,))), True),
-        (Impairments(loss=Chosen(ratio=0.02)), False),
+        (Impairments(loss=ChosenPackets(packets=(3,))), True),
+        (Impairments(loss=ChosenPackets(ratio=0.02)), False),
         (Impairments(loss=GilbertElliott(to_bad=0.001, to_good=0.2)), False),
-        (Impairments(corrupt=Chosen(ratio=0.01)), False),
+        (Impairments(corrupt=ChosenPackets(ratio=0.01)), False),
     ],
 )
 def test_the_rate_of_a_link_is_no_theory_of_tcp_that_loses_packets_by_chance(
     impairments: Impairments, has_theory: bool
 ) -> None:
-    lossy, clean = Direction(rate_bps=100 * MBIT, impairments=impairments), Direction(rate_bps=100 * MBIT)
+    lossy, clean = LinkDirection(rate_bps=100 * MBIT, impairments=impairments), LinkDirection(rate_bps=100 * MBIT)
     link: dict[str, object] = {"directions": (lossy, clean)}
     assert ("goodput_bps" in theory("tcp-stream", {}, IPV4_PATH, link)) is has_theory
     assert "goodput_bps" in theory("tcp-stream", {"direction": "reverse"}, IPV4_PATH, link)

@@ -167,7 +167,7 @@ def one_hop_on(packet: bytes) -> bytes:
 
 LWAFTR, B4 = "2001:db8:aftr::1".replace("aftr", "af"), "2001:db8:b4::1"
 TABLE = ("--br", LWAFTR, "--binding", f"{POOL},6,5,{B4}", "--binding", f"{POOL},6,7,2001:db8:b4::2")
-OWN = ("--own4", "192.0.2.254", "--own6", LWAFTR)
+ERROR_SOURCES = ("--own4", "192.0.2.254", "--own6", LWAFTR)
 
 
 def test_an_lwaftr_knows_whose_a_port_is(through: Through) -> None:
@@ -183,9 +183,9 @@ def test_an_lwaftr_knows_whose_a_port_is(through: Through) -> None:
 
 def test_an_lwaftr_tells_who_is_bound_to_nothing_and_sends_back_what_is_for_another(through: Through) -> None:
     nobodys = over4(SERVER, POOL, (53, 9))
-    [(verdict, _, [told])] = through([(1, nobodys)], "lw4o6", "--role", "aftr", *TABLE, *OWN)
+    [(verdict, _, [told])] = through([(1, nobodys)], "lw4o6", "--role", "aftr", *TABLE, *ERROR_SOURCES)
     assert (verdict, told[20:22]) == ("answered", b"\3\1")
-    untold = ("lw4o6", "--role", "aftr", *TABLE, *OWN, "--tell", "v6")
+    untold = ("lw4o6", "--role", "aftr", *TABLE, *ERROR_SOURCES, "--tell", "v6")
     assert through([(1, nobodys)], *untold)[0][0] == "dropped"
     inner = over4(POOL, POOL, (5 * 1024, 7 * 1024))
     packet = ipv6(inner, source=B4, destination=LWAFTR, protocol=4)
@@ -195,13 +195,13 @@ def test_an_lwaftr_tells_who_is_bound_to_nothing_and_sends_back_what_is_for_anot
     assert back[40:] == inner
     assert through([(1, packet)], "lw4o6", "--role", "aftr", *TABLE, "--no-hairpin")[0][1] == "decapsulated"
     strange = ipv6(inner, source="2001:db8:b4::9", destination=LWAFTR, protocol=4)
-    [(verdict, _, [told])] = through([(1, strange)], "lw4o6", "--role", "aftr", *TABLE, *OWN)
+    [(verdict, _, [told])] = through([(1, strange)], "lw4o6", "--role", "aftr", *TABLE, *ERROR_SOURCES)
     assert (verdict, told[40:42]) == ("answered", b"\1\5")
 
 
 def test_an_lwaftr_has_an_address_for_each_lwb4(through: Through) -> None:
     second, b4 = "2001:db8:af::2", "2001:db8:b4::3"
-    options = ("lw4o6", "--role", "aftr", *TABLE, "--binding", f"{POOL},6,9,{b4},0,{second}", *OWN)
+    options = ("lw4o6", "--role", "aftr", *TABLE, "--binding", f"{POOL},6,9,{b4},0,{second}", *ERROR_SOURCES)
     [(_, _, [carried])] = through([(1, over4(SERVER, POOL, (53, 9 * 1024)))], *options)
     assert carried[8:40] == IPv6Address(second).packed + IPv6Address(b4).packed
     inner = over4(POOL, SERVER, (9 * 1024, 53))
@@ -212,7 +212,7 @@ def test_an_lwaftr_has_an_address_for_each_lwb4(through: Through) -> None:
 
 
 def test_an_lwaftr_is_a_router_whose_icmp_is_a_choice(through: Through) -> None:
-    aftr = ("lw4o6", "--role", "aftr", *TABLE, *OWN)
+    aftr = ("lw4o6", "--role", "aftr", *TABLE, *ERROR_SOURCES)
     message = b"\x08\0" + b"\0\0" + b"\x14\x01\0\1"
     message = message[:2] + checksum(message).to_bytes(2, "big") + message[4:]
     ping = ipv4(message, source=SERVER, destination=POOL, protocol=ICMP)

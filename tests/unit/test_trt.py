@@ -90,7 +90,7 @@ def test_echoes_go_to_the_relay_and_from_it(read: Read) -> None:
 def test_the_node_takes_all_ports_of_the_prefix_for_its_relay(read: Read) -> None:
     made = network(read, path="{trt: {nodes: [r2], prefix: '2001:db8:7::/96', sessions: 7, dns64: r1}}")
     scripts = render_path(made, USER.name)
-    [own] = scripts["r2"].made
+    [own] = scripts["r2"].first_devices
     [request] = own.requests
     assert (request.op, request.fields["sessions"]) == ("relay-start", 7)
     assert REQUESTS[request.op](**request.fields).to_json(1)["prefix"] == "2001:db8:7::/96"

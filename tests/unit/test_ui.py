@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import pytest
 import synthetic
 from recorded_events import tell_all
-from served import OWN, TOKEN, served, stranger_to
+from served import OWN_ORIGIN, TOKEN, served, stranger_to
 from starlette.testclient import TestClient
 from waiting import wait_for
 
@@ -108,8 +108,8 @@ def test_pages_of_other_sites_get_nothing(client: TestClient, headers: dict[str,
 
 def test_what_changes_something_names_its_origin(client: TestClient) -> None:
     assert client.post("/api/start", json={"name": "quickstart"}).status_code == 403
-    assert client.put("/api/start", headers=OWN).status_code == 405
-    assert client.post("/api/start", content=b"x" * (2**18 + 1), headers=OWN).status_code == 413
+    assert client.put("/api/start", headers=OWN_ORIGIN).status_code == 405
+    assert client.post("/api/start", content=b"x" * (2**18 + 1), headers=OWN_ORIGIN).status_code == 413
 
 
 @pytest.mark.parametrize(
@@ -236,10 +236,10 @@ def test_too_many_streams_are_refused(directory: Path, client: TestClient, monke
 
 
 def test_an_experiment_is_checked_by_the_reader_of_the_command(client: TestClient, small: str) -> None:
-    right = client.post("/api/check", json={"text": small, "quick": True}, headers=OWN).json()
+    right = client.post("/api/check", json={"text": small, "quick": True}, headers=OWN_ORIGIN).json()
     assert right["command"] == "sixbench run experiment.yaml --quick"
     assert right["duration"].startswith("about ")
-    wrong = client.post("/api/check", json={"text": small.replace("native6", "native7")}, headers=OWN)
+    wrong = client.post("/api/check", json={"text": small.replace("native6", "native7")}, headers=OWN_ORIGIN)
     assert wrong.status_code == 422
     [line] = wrong.json()["problems"]
     assert line.startswith("experiment.yaml:7: paths.ipv6")
@@ -248,7 +248,7 @@ def test_an_experiment_is_checked_by_the_reader_of_the_command(client: TestClien
 def test_what_changes_an_experiment_is_read_as_the_command_reads_it(client: TestClient) -> None:
     settings = ["factors.transfer=[10MiB, 20MiB]", "factors.window=[10KiB]"]
     asked = {"name": "herrera-6to4-tunnel", "quick": True, "blocks": 2, "settings": settings}
-    told = client.post("/api/check", json=asked, headers=OWN).json()
+    told = client.post("/api/check", json=asked, headers=OWN_ORIGIN).json()
     assert told["trials"] == str((2 * 2 + 9) * 2 * 2)
     changes = "'--set=factors.transfer=[10MiB, 20MiB]' '--set=factors.window=[10KiB]'"
     assert told["command"] == f"sixbench run herrera-6to4-tunnel --quick --blocks=2 {changes}"
@@ -268,7 +268,7 @@ def test_what_changes_an_experiment_is_read_as_the_command_reads_it(client: Test
     ],
 )
 def test_changes_that_cannot_be_are_refused_in_words(client: TestClient, settings: Any, words: str) -> None:
-    answer = client.post("/api/check", json={"name": "herrera-6to4-tunnel", "settings": settings}, headers=OWN)
+    answer = client.post("/api/check", json={"name": "herrera-6to4-tunnel", "settings": settings}, headers=OWN_ORIGIN)
     assert answer.status_code == 422
     assert words in "\n".join(answer.json()["problems"])
 
@@ -290,7 +290,7 @@ def test_changes_that_cannot_be_are_refused_in_words(client: TestClient, setting
 )
 def test_what_is_no_experiment_is_not_started(client: TestClient, asked: Any) -> None:
     for address in ("/api/check", "/api/start"):
-        assert client.post(address, json=asked, headers=OWN).status_code == 422
+        assert client.post(address, json=asked, headers=OWN_ORIGIN).status_code == 422
 
 
 @pytest.mark.parametrize("file", ["/etc/hostname", "../../../../../../../../etc/hostname"])
@@ -300,7 +300,7 @@ def test_an_experiment_of_the_page_reads_no_files_of_this_machine(client: TestCl
         if "traces" in small
         else small.replace("[h1, r1]}", f"[h1, r1], jitter: 1ms, jitter-distribution: {{file: {file}}}}}")
     )
-    answer = client.post("/api/check", json={"text": text}, headers=OWN)
+    answer = client.post("/api/check", json={"text": text}, headers=OWN_ORIGIN)
     assert answer.status_code == 422
 
 
@@ -334,7 +334,7 @@ def test_an_experiment_of_the_page_names_no_file_and_no_program_wherever_the_ser
             (folder / name).write_text("1ms\n")
         (folder / "6.1.0").mkdir()
     for address in ("/api/check", "/api/start"):
-        answer = client.post(address, json={"text": text}, headers=OWN)
+        answer = client.post(address, json={"text": text}, headers=OWN_ORIGIN)
         assert answer.status_code == 422
         words = "\n".join(answer.json()["problems"])
         assert "use sixbench run instead" in words or "hosts" in words
@@ -374,16 +374,16 @@ def test_one_run_at_a_time_the_others_wait_and_each_can_be_stopped(
     )
     monkeypatch.setattr("sixbench.ui.jobs.SIXBENCH", (sys.executable, "-c", sleeping))
     with served(tmp_path / "new") as client:
-        one, other = (client.post("/api/start", json={"text": small}, headers=OWN).json() for _ in range(2))
+        one, other = (client.post("/api/start", json={"text": small}, headers=OWN_ORIGIN).json() for _ in range(2))
         assert (one["waits"], other["waits"]) == (False, True)
         assert one["run"] != other["run"]
         assert (tmp_path / "new" / f"{one['run']}.yaml").read_text() == small
         assert client.get(f"/api/runs/{one['run']}").json() == {"preparing": True}
-        client.post(f"/api/runs/{other['run']}/stop", headers=OWN, json={})
+        client.post(f"/api/runs/{other['run']}/stop", headers=OWN_ORIGIN, json={})
         assert [state for state, _ in jobs_of(client)] == ["running", "ended"]
-        client.post(f"/api/runs/{one['run']}/stop", headers=OWN, json={})
+        client.post(f"/api/runs/{one['run']}/stop", headers=OWN_ORIGIN, json={})
         wait_for(lambda: [state for state, _ in jobs_of(client)] == ["ended", "ended"], lambda: jobs_of(client))
-        assert client.post("/api/runs/unknown/stop", headers=OWN, json={}).status_code == 404
+        assert client.post("/api/runs/unknown/stop", headers=OWN_ORIGIN, json={}).status_code == 404
 
 
 def test_runs_over_each_other_are_compared_by_the_command_s_own_code(directory: Path, client: TestClient) -> None:
@@ -434,10 +434,10 @@ def test_only_an_interrupted_run_is_gone_on_with(tmp_path: Path, monkeypatch: py
     synthetic.small().write(tmp_path / "whole")
     (tmp_path / "stopped.events.jsonl").touch()
     with served(tmp_path) as client:
-        assert client.post("/api/runs/whole/resume", headers=OWN, json={}).status_code == 409
-        assert client.post("/api/runs/none/resume", headers=OWN, json={}).status_code == 404
+        assert client.post("/api/runs/whole/resume", headers=OWN_ORIGIN, json={}).status_code == 409
+        assert client.post("/api/runs/none/resume", headers=OWN_ORIGIN, json={}).status_code == 404
         assert client.post("/api/runs/stopped/resume", json={}).status_code == 403
-        answer = client.post("/api/runs/stopped/resume", headers=OWN, json={})
+        answer = client.post("/api/runs/stopped/resume", headers=OWN_ORIGIN, json={})
         assert (answer.status_code, answer.json()["run"]) == (202, "stopped")
         wait_for(lambda: jobs_of(client)[0][0] == "ended")
         assert client.get("/api/runs").json()["jobs"][0]["exit_code"] == 0
@@ -459,13 +459,13 @@ def test_a_run_is_over_when_its_process_has_ended_which_is_after_it_has_let_its_
 
     monkeypatch.setattr(Look, "announce", look)
     with served(tmp_path) as client:
-        name = client.post("/api/start", json={"text": small}, headers=OWN).json()["run"]
+        name = client.post("/api/start", json={"text": small}, headers=OWN_ORIGIN).json()["run"]
         synthetic.replace_run(synthetic.small(), run=name, state="interrupted").write(tmp_path / name)
-        early = client.post(f"/api/runs/{name}/resume", headers=OWN, json={})
+        early = client.post(f"/api/runs/{name}/resume", headers=OWN_ORIGIN, json={})
         assert (early.status_code, early.json()) == (409, {"error": f"{name} has not ended yet"})
         assert events_after(client, name)[1][-1]["data"] == '{"state": "interrupted"}'
         assert looked
-        assert client.post(f"/api/runs/{name}/resume", headers=OWN, json={}).status_code == 202
+        assert client.post(f"/api/runs/{name}/resume", headers=OWN_ORIGIN, json={}).status_code == 202
         (tmp_path / "may-end").write_text("")
         wait_for(lambda: jobs_of(client)[0][0] == "ended")
 

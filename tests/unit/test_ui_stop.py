@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import synthetic
-from served import OWN, served
+from served import OWN_ORIGIN, served
 from waiting import wait_for
 
 A_RUN = """
@@ -52,9 +52,9 @@ def test_stop_ends_a_run_that_the_page_started(tmp_path: Path, small: str, monke
             [told] = client.get("/api/jobs").json()["jobs"]
             return told["state"], told["words"]
 
-        run = client.post("/api/start", json={"text": small}, headers=OWN).json()["run"]
+        run = client.post("/api/start", json={"text": small}, headers=OWN_ORIGIN).json()["run"]
         wait_for((tmp_path / f"{run}.events.jsonl").exists)
-        assert client.post(f"/api/runs/{run}/stop", headers=OWN, json={}).status_code == 200
+        assert client.post(f"/api/runs/{run}/stop", headers=OWN_ORIGIN, json={}).status_code == 200
         wait_for(lambda: job() == ("ended", "sixbench: interrupted"))
 
 
@@ -62,11 +62,11 @@ def test_stop_ends_a_run_that_the_page_started(tmp_path: Path, small: str, monke
 def test_stop_ends_a_run_of_another_process_by_the_lock_that_it_holds(tmp_path: Path) -> None:
     synthetic.replace_run(synthetic.small(), run="another", state="running").write(tmp_path / "another")
     with served(tmp_path) as client:
-        refused = client.post("/api/runs/another/stop", headers=OWN, json={})
+        refused = client.post("/api/runs/another/stop", headers=OWN_ORIGIN, json={})
         assert (refused.status_code, "stop it where it was started" in refused.text) == (409, True)
         command = [sys.executable, "-c", LOCKING, str(tmp_path / "another")]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == "locked\n"
-            assert client.post("/api/runs/another/stop", headers=OWN, json={}).status_code == 200
+            assert client.post("/api/runs/another/stop", headers=OWN_ORIGIN, json={}).status_code == 200
             assert process.wait(60) == -signal.SIGTERM

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import synthetic
-from served import OWN, served
+from served import OWN_ORIGIN, served
 from starlette.testclient import TestClient
 from waiting import wait_for
 
@@ -28,7 +28,7 @@ def client(tmp_path: Path) -> Iterator[TestClient]:
 
 
 def checked(client: TestClient, **asked: Any) -> dict[str, Any]:
-    return client.post("/api/measure/check", json={"host": "server.example", **asked}, headers=OWN).json()  # type: ignore[no-any-return]
+    return client.post("/api/measure/check", json={"host": "server.example", **asked}, headers=OWN_ORIGIN).json()  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_what_cannot_be_measured_is_said(client: TestClient, asked: dict[str, An
 @pytest.mark.parametrize("body", ["[]", "nonsense", '"x"', "null"])
 def test_what_is_no_measurement_is_not_started(client: TestClient, body: str) -> None:
     for address in ("/api/measure/check", "/api/measure/start"):
-        assert client.post(address, content=body, headers=OWN).status_code == 422
+        assert client.post(address, content=body, headers=OWN_ORIGIN).status_code == 422
     assert client.post("/api/measure/start", json={"host": "x"}).status_code == 403, "it has to name its origin"
 
 
@@ -104,7 +104,7 @@ def test_the_key_reaches_the_measurement_and_nothing_else(
 ) -> None:
     monkeypatch.setattr("sixbench.ui.jobs.SIXBENCH", (sys.executable, "-c", TELLING))
     held = len(os.listdir("/proc/self/fd"))
-    answer = client.post("/api/measure/start", json={"host": "x", "key": KEY, "options": "-46"}, headers=OWN)
+    answer = client.post("/api/measure/start", json={"host": "x", "key": KEY, "options": "-46"}, headers=OWN_ORIGIN)
     wait_for(lambda: client.get("/api/runs").json()["jobs"][0]["state"] == "ended")
     listed = client.get("/api/runs")
     [job] = listed.json()["jobs"]
@@ -121,12 +121,13 @@ def test_the_key_of_a_measurement_that_is_taken_from_the_queue_is_gone(
     waiting = "import signal; signal.pause()"
     monkeypatch.setattr("sixbench.ui.jobs.SIXBENCH", (sys.executable, "-c", waiting))
     jobs = [
-        client.post("/api/measure/start", json={"host": "x", "key": KEY}, headers=OWN).json()["run"] for _ in range(2)
+        client.post("/api/measure/start", json={"host": "x", "key": KEY}, headers=OWN_ORIGIN).json()["run"]
+        for _ in range(2)
     ]
     held = len([one for one in _links() if "memfd:key" in one])
-    client.post(f"/api/runs/{jobs[1]}/stop", json={}, headers=OWN)
+    client.post(f"/api/runs/{jobs[1]}/stop", json={}, headers=OWN_ORIGIN)
     assert len([one for one in _links() if "memfd:key" in one]) == held - 1
-    client.post(f"/api/runs/{jobs[0]}/stop", json={}, headers=OWN)
+    client.post(f"/api/runs/{jobs[0]}/stop", json={}, headers=OWN_ORIGIN)
     wait_for(lambda: client.get("/api/runs").json()["jobs"][0]["state"] == "ended")
 
 

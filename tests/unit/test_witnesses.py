@@ -9,7 +9,7 @@ import pytest
 
 from sixbench.bench.proof import case as proof
 from sixbench.bench.proof.case import Case, Observations
-from sixbench.bench.setting import Setting
+from sixbench.bench.setting import TrialSetting
 from sixbench.bench.witnesses import WITNESSES, Witnesses
 from sixbench.bench.witnesses.clocks import ClockWitness
 from sixbench.bench.witnesses.counters import CounterWitness
@@ -29,7 +29,7 @@ class Noting(Witness):
     """Notes what it does, and fails where it is to."""
 
     def __init__(self, name: str, notes: list[str], fails: tuple[str, ...] = ()) -> None:
-        super().__init__(cast(Setting, None))
+        super().__init__(cast(TrialSetting, None))
         self.name, self.notes, self.fails = name, notes, fails
 
     def _ask(self, what: str) -> Waiting:

@@ -18,7 +18,7 @@ from sixbench.model.path import Path as NetworkPath
 from sixbench.plan.schedule import all_trials, trial_counts
 from sixbench.store import Environment, Manifest, Run
 from sixbench.store.manifest_check import _of_experiment
-from sixbench.store.record_check import Planned, problems_of
+from sixbench.store.record_check import RecordPlan, problems_of
 
 pytestmark = pytest.mark.computes
 
@@ -78,18 +78,18 @@ def test_the_plan_says_so(sixbench: Command, tmp_path: Path) -> None:
 
 
 IPV4 = NetworkPath(name="ipv4", mechanism="native4", family=4)
-ONE = NetworkPath(name="one", mechanism="464xlat", family=4)
-OTHER = NetworkPath(name="other", mechanism="464xlat", family=4)
-MADE = combination_of("c0", message_bytes=1)
+CLAT_PATH = NetworkPath(name="one", mechanism="464xlat", family=4)
+OTHER_CLAT_PATH = NetworkPath(name="other", mechanism="464xlat", family=4)
+COMBINATION = combination_of("c0", message_bytes=1)
 NAMED = replace(combination_of("c1", message_bytes=2), paths=("one", "other"))
 
 
 def run() -> Run:
-    experiment = experiment_of((IPV4, ONE, OTHER), [MADE, NAMED], Blocks(minimum=5, maximum=5))
+    experiment = experiment_of((IPV4, CLAT_PATH, OTHER_CLAT_PATH), [COMBINATION, NAMED], Blocks(minimum=5, maximum=5))
     values = {"ipv4": 100e6, "one": 90e6, "other": 60e6}
     trials = [
         trial_of(combination.name, path, block, {"goodput_bps": value * (1 + block / 1000)}, "ok", theory={})
-        for combination in (MADE, NAMED)
+        for combination in (COMBINATION, NAMED)
         for path, value in values.items()
         if combination.goes_over(path)
         for block in range(1, 6)
@@ -122,7 +122,7 @@ def test_paths_without_trials_do_not_hold_it_up() -> None:
 def test_a_record_of_a_path_that_is_not_its_own_is_told(read: Read) -> None:
     experiment = read(TEXT)
     wrong = record(key="b001-c0002-ipv4", block=1, combination="c0002", path="ipv4", workload="bring-up")
-    planned = Planned.of(experiment, ())
+    planned = RecordPlan.of(experiment, ())
     assert list(problems_of(replace(wrong, mechanism="native4"), wrong.key, planned)) == ["c0002 does not go over ipv4"]
 
 

@@ -5,20 +5,22 @@ from __future__ import annotations
 from functools import partial
 
 from ..comparisons import DATAGRAM_BYTES, LOSS_PPS, PACED_PPS, STREAM_BYTES, UDP_BUFFER_BYTES
-from ..contender import Command, Contender, Ends, Said, Tool, Transport
-from .reading import found, number
+from ..contender import Command, Contender, Ends, Tool, ToolReport, Transport
+from .reading import find_match, number
 
 PORT = 5001
 
 
-def read_tcp(client: str, server: str) -> Said:
+def read_tcp(client: str, server: str) -> ToolReport:
     """The server's line; the client's where it came too late."""
     return {"received_bps": number(r"Bytes\s+([\d.e+]+) bits/sec", server or client, "bandwidth")}
 
 
-def read_udp(_: str, server: str) -> Said:
+def read_udp(_: str, server: str) -> ToolReport:
     """The server's line."""
-    row = found(r"([\d.]+)-\s*([\d.]+) sec .*?([\d.e+]+) bits/sec .*?\s(\d+)/\s*(\d+) \(", server, "line of datagrams")
+    row = find_match(
+        r"([\d.]+)-\s*([\d.]+) sec .*?([\d.e+]+) bits/sec .*?\s(\d+)/\s*(\d+) \(", server, "line of datagrams"
+    )
     seconds = float(row[2]) - float(row[1])
     lost, sent = int(row[4]), int(row[5])
     said = {"received_bps": float(row[3]), "lost": float(lost)}

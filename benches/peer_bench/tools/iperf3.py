@@ -13,12 +13,12 @@ from ..comparisons import (
     STREAM_BYTES,
     UDP_BUFFER_BYTES,
 )
-from ..contender import Command, Contender, Ends, Said, Tool, Unreadable
+from ..contender import Command, Contender, Ends, Tool, ToolReport, Unreadable
 
 PORT = 5201
 
 
-def read(client: str, _: str) -> Said:
+def read(client: str, _: str) -> ToolReport:
     """Figures of the receiver in iperf3's JSON."""
     try:
         end = json.loads(client)["end"]

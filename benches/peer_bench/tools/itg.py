@@ -5,17 +5,17 @@ from __future__ import annotations
 from functools import partial
 
 from ..comparisons import DATAGRAM_BYTES, LOSS_PPS, PACED_PPS
-from ..contender import Command, Contender, Ends, Said, Tool
-from .reading import found
+from ..contender import Command, Contender, Ends, Tool, ToolReport
+from .reading import find_match
 
 PORT, DATA_PORT = 9000, 8999
 _FLOOD_PPS = 2_000_000
 """More than it can."""
 
 
-def read(client: str, _: str) -> Said:
+def read(client: str, _: str) -> ToolReport:
     """Nothing but that it came to its end: its numbers are in logs, which take time to write."""
-    found(r"Finished sending packets", client, "end of the flow")
+    find_match(r"Finished sending packets", client, "end of the flow")
     return {}
 
 

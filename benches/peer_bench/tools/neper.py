@@ -5,18 +5,18 @@ from __future__ import annotations
 from functools import partial
 
 from ..comparisons import DATAGRAM_BYTES, IN_FLIGHT, MESSAGE_BYTES, STREAM_BYTES
-from ..contender import Command, Contender, Ends, Said, Tool
+from ..contender import Command, Contender, Ends, Tool, ToolReport
 from .reading import number
 
 CONTROL_PORT, PORT = 12866, 12867
 
 
-def read_stream(_: str, server: str) -> Said:
+def read_stream(_: str, server: str) -> ToolReport:
     """Throughput that the server received."""
     return {"received_bps": number(r"(?m)^local_throughput=([\d.]+)", server, "throughput")}
 
 
-def read_transactions(client: str, _: str) -> Said:
+def read_transactions(client: str, _: str) -> ToolReport:
     """Transactions a second."""
     return {"transactions_per_s": number(r"(?m)^throughput=([\d.]+)", client, "throughput")}
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from functools import partial
 
 from ..comparisons import DATAGRAM_BYTES, MESSAGE_BYTES, STREAM_BYTES, UDP_BUFFER_BYTES
-from ..contender import Command, Contender, Ends, Said, Tool
+from ..contender import Command, Contender, Ends, Tool, ToolReport
 from .reading import number
 
 PORT = 12865
 
 
-def read_stream(client: str, _: str) -> Said:
+def read_stream(client: str, _: str) -> ToolReport:
     """Throughput that the receiver got, in the omni output."""
     return {"received_bps": 1e6 * number(r"REMOTE_RECV_THROUGHPUT=([\d.]+)", client, "throughput")}
 
 
-def read_transactions(client: str, _: str) -> Said:
+def read_transactions(client: str, _: str) -> ToolReport:
     """Transactions a second, of the omni output."""
     return {"transactions_per_s": number(r"(?<!_)THROUGHPUT=([\d.]+)", client, "throughput")}
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 from ..comparisons import DATAGRAM_BYTES, LOSS_PPS, PACED_PPS, STREAM_BYTES, UDP_BUFFER_BYTES
-from ..contender import Command, Contender, Ends, Said, Tool
+from ..contender import Command, Contender, Ends, Tool, ToolReport
 from .reading import number
 
 PORT = 5000
 
 
-def read(client: str, _: str) -> Said:
+def read(client: str, _: str) -> ToolReport:
     """Its `-fparse` line, which is of the receiver."""
     said = {"received_bps": 1e6 * number(r"rate_Mbps=([\d.]+)", client, "rate")}
     if "pkt=" in client:

@@ -25,12 +25,12 @@ from ..comparisons import (
     STREAM_BYTES,
     UDP_BUFFER_BYTES,
 )
-from ..contender import Contender, Ends, Said, Trial, Unreadable
+from ..contender import Contender, Ends, ToolReport, Trial, Unreadable
 
 Result = dict[str, Any]
 
 
-def read_stream(_: Result, server: Result) -> Said:
+def read_stream(_: Result, server: Result) -> ToolReport:
     """The receiver's window."""
     receiver = server["forward_receiver"]
     if "measured_ns" not in receiver:
@@ -38,7 +38,7 @@ def read_stream(_: Result, server: Result) -> Said:
     return {"received_bps": receiver["measured_bytes"] * 8e9 / receiver["measured_ns"]}
 
 
-def read_datagrams(client: Result, server: Result) -> Said:
+def read_datagrams(client: Result, server: Result) -> ToolReport:
     """Both sides of the ledger."""
     if not server.get("measured_ns"):
         raise Unreadable("fewer than two datagrams arrived")
@@ -50,7 +50,7 @@ def read_datagrams(client: Result, server: Result) -> Said:
     }
 
 
-def read_transactions(client: Result, _: Result) -> Said:
+def read_transactions(client: Result, _: Result) -> ToolReport:
     """The client's."""
     return {"transactions_per_s": client["transactions"] * 1e9 / client["measured_ns"]}
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from functools import partial
 
 from ..comparisons import MESSAGE_BYTES
-from ..contender import Command, Contender, Ends, Said, Tool, Transport, Unreadable
-from .reading import found
+from ..contender import Command, Contender, Ends, Tool, ToolReport, Transport, Unreadable
+from .reading import find_match
 
 PORT, DATA_PORT = 19765, 19766
 _UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "sec": 1.0}
 
 
-def read(client: str, _: str) -> Said:
+def read(client: str, _: str) -> ToolReport:
     """Round trips a second: one over twice its latency."""
-    row = found(r"latency\s+=\s+([\d.,]+) (\w+)", client, "latency")
+    row = find_match(r"latency\s+=\s+([\d.,]+) (\w+)", client, "latency")
     latency_s = float(row[1].replace(",", "")) * _UNITS.get(row[2], 0.0)
     if latency_s == 0:
         raise Unreadable(f"the latency {row[0]!r} is no time")

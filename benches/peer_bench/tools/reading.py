@@ -7,7 +7,7 @@ import re
 from ..contender import Unreadable
 
 
-def found(pattern: str, text: str, what: str) -> re.Match[str]:
+def find_match(pattern: str, text: str, what: str) -> re.Match[str]:
     """The last place where the text has it. Raises `Unreadable`, with the end of the text."""
     matches = list(re.finditer(pattern, text))
     if not matches:
@@ -20,4 +20,4 @@ def found(pattern: str, text: str, what: str) -> re.Match[str]:
 
 def number(pattern: str, text: str, what: str) -> float:
     """The number in the pattern's first group."""
-    return float(found(pattern, text, what)[1])
+    return float(find_match(pattern, text, what)[1])

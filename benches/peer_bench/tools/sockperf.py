@@ -5,15 +5,15 @@ from __future__ import annotations
 from functools import partial
 
 from ..comparisons import MESSAGE_BYTES
-from ..contender import Command, Contender, Ends, Said, Tool, Transport
-from .reading import found
+from ..contender import Command, Contender, Ends, Tool, ToolReport, Transport
+from .reading import find_match
 
 PORT = 11111
 
 
-def read(client: str, _: str) -> Said:
+def read(client: str, _: str) -> ToolReport:
     """Round trips of what it calls the valid duration, without its warm-up."""
-    row = found(
+    row = find_match(
         r"Valid Duration\] RunTime=([\d.]+) sec; SentMessages=\d+; ReceivedMessages=(\d+)", client, "valid duration"
     )
     return {"transactions_per_s": int(row[2]) / float(row[1])}

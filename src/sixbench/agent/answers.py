@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 from ..model.captured import AnyLayer, KeptPacket
 from ..model.errors import AgentError
 from ..model.form import ABSENT, Form, Natural, Number
-from ..model.observation import DiscoveredPrefix, WithoutIpv4
+from ..model.observation import DiscoveredPrefixAnswer, WithoutIpv4Answer
 
 SHOWN_PROBLEMS = 3
 SHOWN_CHARACTERS = 60
@@ -178,9 +178,9 @@ class BringUpAnswer(Form):
     """Times at which a CLAT began to ask, learned that it can do without IPv4, had its prefix, and translated, by the
     monotonic clock."""
 
-    dhcp: WithoutIpv4 = ABSENT
+    dhcp: WithoutIpv4Answer = ABSENT
     dhcp_ns: Natural = ABSENT
-    discovered: DiscoveredPrefix
+    discovered: DiscoveredPrefixAnswer
     begun_ns: Natural
     discovered_ns: Natural
     configured_ns: Natural

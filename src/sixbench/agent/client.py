@@ -266,9 +266,9 @@ class Agent:
             return
         os.set_blocking(stderr.fileno(), False)
         while data := read_some(stderr.fileno()):
-            self._said(data)
+            self._keep_stderr(data)
 
-    def _said(self, data: bytes) -> None:
+    def _keep_stderr(self, data: bytes) -> None:
         self._stderr = (self._stderr + data)[-_STDERR_TAIL_BYTES:]
 
 

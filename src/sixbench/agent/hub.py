@@ -212,7 +212,7 @@ class AgentHub(AbstractContextManager["AgentHub"]):
                 if data and stream == "stdout":
                     agent._received(data)
                 elif data:
-                    agent._said(data)
+                    agent._keep_stderr(data)
                 else:
                     self._selector.unregister(key.fileobj)
                     key.fileobj.close()  # type: ignore[union-attr]

@@ -69,15 +69,15 @@ class _Readings(Form):
 
 def read_lendable(text: str) -> list[Lendable]:
     """The printed answer of the command. Raises `AgentError`."""
-    return check(_All, {"interfaces": _told(text)}, LENDABLE).interfaces
+    return check(_All, {"interfaces": _parsed(text)}, LENDABLE).interfaces
 
 
 def read_hardware_clock(text: str) -> list[HardwareTimes]:
     """The printed answer of the command. Raises `AgentError`."""
-    return check(_Readings, _told(text), HARDWARE_CLOCK).readings
+    return check(_Readings, _parsed(text), HARDWARE_CLOCK).readings
 
 
-def _told(text: str) -> object:
+def _parsed(text: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

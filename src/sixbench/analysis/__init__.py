@@ -10,7 +10,7 @@ blocks. It may import `stats`, `store`, `theory`, `plan` and `model`; never `lab
 `findings`        each path against its baseline: ratio, interval, verdict
 `candidates`      what can be compared, and the finding that each comparison becomes
 `looks`           looks at what is not decided yet, and what they may spend of the error
-`cell_effects`    what the machines of a run say, each by itself
+`worker_effects`  what the machines of a run say, each by itself
 `kernel_contrasts`  each kernel of a run against the first
 `mixtures`        pairs that a robust mean leaves aside, and paths that do two things
 `pooled`          the change in the mean of several levels, and whether they differ
@@ -60,15 +60,15 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
         tester_remarks,
         watch_remarks,
     )
-    from .worker_effects import cell_effects, cell_remarks
+    from .worker_effects import worker_effects, worker_remarks
 
     clock = clock_of(run)
     is_planned = run.manifest.procedure is None  # the trials of a search are not repetitions
     measured = estimates(run) if is_planned else []
     results = findings(run, measured) if is_planned else []
-    effects = cell_effects(run) if is_planned else []
+    effects = worker_effects(run) if is_planned else []
     remarks = [
-        *cell_remarks(effects, run),
+        *worker_remarks(effects, run),
         *neighbour_remarks(run.trials),
         *watch_remarks(run.trials),
         *load_remarks(run.trials),

@@ -22,7 +22,7 @@ class Candidate:
     """A comparison to be made.
 
     Attributes:
-        cells: the machine that measured each pair; None: that of the run.
+        workers: the machine that measured each pair; None: that of the run.
     """
 
     combination: Combination
@@ -30,7 +30,7 @@ class Candidate:
     path: Path
     baseline: str
     pairs: Pairs
-    cells: tuple[str | None, ...]
+    workers: tuple[str | None, ...]
     invalid: int
     theory: float | None
     theory_baseline: float | None
@@ -66,7 +66,7 @@ def candidates(
                     path=path,
                     baseline=baseline,
                     pairs=pairs_of(group, base, metric, blocks),
-                    cells=tuple(group.ok[block].cell for block in blocks),
+                    workers=tuple(group.ok[block].cell for block in blocks),
                     invalid=group.invalid + base.invalid,
                     theory=group.theory.get(column),
                     theory_baseline=base.theory.get(column),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..store import Run
 
 
-class Series(dict[int, float]):
+class BlockValues(dict[int, float]):
     """The values of the valid trials, by block.
 
     Attributes:
@@ -65,24 +65,24 @@ class Results:
         """The estimate of the path's own value."""
         return self._estimates.get((combination.name, path, metric))
 
-    def by_block(self, combination: Combination, path: str, metric: str) -> Series:
+    def by_block(self, combination: Combination, path: str, metric: str) -> BlockValues:
         """The values of the valid trials."""
         group = self._groups.get((combination.name, path))
         column = METRICS[metric].column
         trials = {} if group is None else group.ok
-        return Series(
+        return BlockValues(
             {block: trial.metrics[column] for block, trial in trials.items() if column in trial.metrics},
             {block: trial.uncertainty.get(column, 0.0) for block, trial in trials.items()},
         )
 
-    def ratio_by_block(self, combination: Combination, path: str, metric: str) -> Series:
+    def ratio_by_block(self, combination: Combination, path: str, metric: str) -> BlockValues:
         """Path over baseline where both have a valid trial in the block; not where a value is not positive.
 
         Empty for the baseline itself, which an altered experiment may have made of the path.
         """
         baseline = self.experiment.baseline_of(combination)
         if path == baseline:
-            return Series({}, {})
+            return BlockValues({}, {})
         series = self.by_block(combination, path, metric)
         base = self.by_block(combination, baseline, metric)
         ratios = {
@@ -94,7 +94,7 @@ class Results:
             / max(base[block] - base.uncertainty.get(block, 0.0), SAME * base[block])
             for block in ratios
         }
-        return Series(ratios, {block: greatest[block] - ratio for block, ratio in ratios.items()})
+        return BlockValues(ratios, {block: greatest[block] - ratio for block, ratio in ratios.items()})
 
     def margin(self, combination: Combination) -> float:
         """The margin within which differences of its workload count as none."""
@@ -102,8 +102,8 @@ class Results:
 
     def compare(
         self,
-        then: Series,
-        at: Series,
+        then: BlockValues,
+        at: BlockValues,
         margin: float,
         scale: Literal["ratio", "difference"] = "ratio",
     ) -> Comparison:

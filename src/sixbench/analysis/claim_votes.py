@@ -14,11 +14,11 @@ from ..model.finding import Verdict, is_too_variable
 from ..model.metric import METRICS
 from ..model.names import level
 from ..model.number_words import percent_decimals, quantity, signed
-from ..model.paper import Amount, Contrast, Direction, Formula, Magnitude, Selector, Trend
+from ..model.paper import Amount, Contrast, DirectionTest, Formula, Magnitude, Selector, Trend
 from ..stats import Comparison
 from .claim_blocks import blocks_of_a_trend, blocks_to_decide
 from .claim_numbers import change_words, subject
-from .claim_results import Results, Series, level_of
+from .claim_results import BlockValues, Results, level_of
 
 MIN_BLOCKS = 3
 """Fewest trials of each side. With fewer nobody knows how far they would scatter. A t interval of two has 12.7 standard
@@ -97,7 +97,7 @@ class _Difference:
         return self.verdict == "equivalent" and self.direction is not None and not self.is_within_noise
 
 
-def direction_votes(test: Direction, results: Results) -> list[Vote]:
+def direction_votes(test: DirectionTest, results: Results) -> list[Vote]:
     """The votes on a direction. They come from the verdicts of the findings, or from their intervals if the test has a
     margin."""
 
@@ -343,7 +343,7 @@ def _verdict(low: float, high: float, margin: float, *, is_share: bool) -> Verdi
     return "higher" if low > none else "lower" if high < none else "inconclusive"
 
 
-def _series(of: str, results: Results, combination: Combination, path: str, metric: str) -> Series:
+def _series(of: str, results: Results, combination: Combination, path: str, metric: str) -> BlockValues:
     by_block = results.ratio_by_block if of == "ratio" else results.by_block
     return by_block(combination, path, metric)
 

@@ -23,7 +23,7 @@ from ..model.paper import (
     Claim,
     ClaimTest,
     Contrast,
-    Direction,
+    DirectionTest,
     InTheory,
     Magnitude,
     Paper,
@@ -107,7 +107,7 @@ def _decide(claim: Claim, results: Results) -> _Decision:
             between = f"the paper's {test.low:g} to {test.high:g} %"
             reason = f"the headers make {ours:.3g} %, {'within' if inside else 'outside'} {between}"
             return _Decision("reproduced" if inside else "not reproduced", reason)
-        case Direction() as test:
+        case DirectionTest() as test:
             than = "" if test.against is None else f" against {test.against}"
             return _count(direction_votes(test, results), test.quantifier, f"{test.expect}{than}")
         case Magnitude() as test:

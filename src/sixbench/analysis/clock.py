@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..store import Run
     from ..store.manifest import Clock, Environment
 
-_One = TypeVar("_One", Estimate, Finding)
+_Result = TypeVar("_Result", Estimate, Finding)
 
 INSTRUCTIONS = {"cpu_per_packet": "instructions_per_packet", "cpu_per_byte": "instructions_per_byte"}
 """CPU time on a virtual clock."""
@@ -113,7 +113,7 @@ def beside_paper(analysis: Analysis, clock: RunClock) -> Analysis:
     )
 
 
-def _shown(item: _One, clock: RunClock, values: tuple[str, ...]) -> _One:
+def _shown(item: _Result, clock: RunClock, values: tuple[str, ...]) -> _Result:
     metric, divisor = shown_metric(METRICS[item.metric], clock)
     answers = {name: value / divisor for name in values if (value := getattr(item, name)) is not None}
     return replace(item, metric=metric.name, unit=metric.unit, **answers)

@@ -48,7 +48,7 @@ def group_trials(run: Run) -> dict[tuple[str, str], PathTrials]:
 
 def by_path(experiment: Experiment, trials: Iterable[TrialRecord]) -> dict[tuple[str, str], PathTrials]:
     """These trials by combination and path, for every combination and each path that it goes over."""
-    groups = {(combination.name, path.name): PathTrials() for combination, path in experiment.cells}
+    groups = {(combination.name, path.name): PathTrials() for combination, path in experiment.path_combinations}
     for trial in trials:
         group = groups.setdefault((trial.combination, trial.path), PathTrials())
         if trial.status == "ok":
@@ -78,7 +78,7 @@ def estimates(run: Run) -> list[Estimate]:
     experiment = run.manifest.experiment
     groups = group_trials(run)
     pairs: list[tuple[Estimate, list[float]]] = []
-    for combination, path in experiment.cells:
+    for combination, path in experiment.path_combinations:
         group = groups[combination.name, path.name]
         for metric in measured_metrics(group):
             column = metric.column

@@ -19,13 +19,13 @@ from ..model.metric import METRICS
 from ..model.monitoring import (
     YEAR_NS,
     Band,
-    Deviation,
     FalseAlarms,
     Followed,
-    Measured,
+    FollowedSeries,
     Occurrence,
-    Point,
-    Series,
+    SeriesDeviation,
+    SeriesPoint,
+    SeriesValue,
     Settings,
 )
 from ..model.workloads import WORKLOADS
@@ -38,11 +38,11 @@ MOST_PER_LOOK = 0.05
 """The largest error of a look, however long ago the look before it was."""
 
 
-def measured_of(run: Run, analysis: Analysis) -> tuple[Measured, ...]:
+def measured_of(run: Run, analysis: Analysis) -> tuple[SeriesValue, ...]:
     """The headline metrics of a run: of each path, and of the comparison of each path with its baseline."""
     own = [
-        Measured(
-            series=Series(
+        SeriesValue(
+            series=FollowedSeries(
                 workload=estimate.workload,
                 metric=estimate.metric,
                 unit=estimate.unit,
@@ -61,7 +61,7 @@ def measured_of(run: Run, analysis: Analysis) -> tuple[Measured, ...]:
     return (*own, *(item for item in compared if item is not None))
 
 
-def _compared(finding: Finding) -> Measured | None:
+def _compared(finding: Finding) -> SeriesValue | None:
     """The change of a comparison on the scale of its metric, which is the same in every occurrence: where a trial had
     the value 0, the analysis compares by difference, and the ratio here is that of the two mean values. None where the
     baseline has no value above 0 to be compared with."""
@@ -72,7 +72,7 @@ def _compared(finding: Finding) -> Measured | None:
         value = path / baseline if path is not None and path >= 0 and baseline is not None and baseline > 0 else None
     if value is None:
         return None
-    series = Series(
+    series = FollowedSeries(
         workload=finding.workload,
         metric=finding.metric,
         unit="ratio" if scale == "ratio" else finding.unit,
@@ -82,7 +82,7 @@ def _compared(finding: Finding) -> Measured | None:
         levels=finding.levels,
         against=finding.baseline,
     )
-    return Measured(series=series, value=value, n=finding.n)
+    return SeriesValue(series=series, value=value, n=finding.n)
 
 
 def conditions_of(run: Run) -> dict[str, str]:
@@ -124,8 +124,8 @@ def error_of_look(false_alarms: FalseAlarms, since_before_ns: int) -> float:
 
 def follow(occurrences: Iterable[Occurrence], settings: Settings) -> list[Followed]:
     """Every series with what each look at it found, in the order in which they came."""
-    series: dict[tuple[str, ...], Series] = {}
-    points: dict[tuple[str, ...], list[Point]] = {}
+    series: dict[tuple[str, ...], FollowedSeries] = {}
+    points: dict[tuple[str, ...], list[SeriesPoint]] = {}
     levels: dict[tuple[str, ...], list[float]] = {}
     before_ns: int | None = None
     for occurrence in occurrences:
@@ -140,7 +140,7 @@ def follow(occurrences: Iterable[Occurrence], settings: Settings) -> list[Follow
         for measured in values:
             known = points.setdefault(measured.series.key, [])
             known.append(
-                Point(
+                SeriesPoint(
                     number=occurrence.number,
                     started_realtime_ns=occurrence.started_realtime_ns,
                     value=measured.value,
@@ -152,13 +152,13 @@ def follow(occurrences: Iterable[Occurrence], settings: Settings) -> list[Follow
     return [_followed(series[key], points[key], levels[key], settings.baseline) for key in series]
 
 
-def _is_of_its_scale(series: Series) -> bool:
+def _is_of_its_scale(series: FollowedSeries) -> bool:
     """True if a comparison is on the scale of its metric. Earlier versions recorded it by difference in an occurrence
     where a trial had the value 0, which made a second series of it."""
     return series.against is None or series.metric not in METRICS or series.scale == METRICS[series.metric].scale
 
 
-def _followed(series: Series, points: list[Point], levels: list[float], baseline: int) -> Followed:
+def _followed(series: FollowedSeries, points: list[SeriesPoint], levels: list[float], baseline: int) -> Followed:
     if len(points) < baseline:
         return Followed(series=series, points=tuple(points), band=None)
     is_ratio = series.scale == "ratio" and min(point.value for point in points[:baseline]) > 0
@@ -180,8 +180,8 @@ def _as_judged(value: float, *, is_ratio: bool) -> float:
     return log(value) if value > 0 else -inf  # nothing arrived: lower than any value
 
 
-def _deviation(departure: Departure) -> Deviation:
-    return Deviation(
+def _deviation(departure: Departure) -> SeriesDeviation:
+    return SeriesDeviation(
         kind=departure.kind,
         direction="higher" if departure.is_higher else "lower",
         over=departure.over,

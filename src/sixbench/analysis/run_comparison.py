@@ -25,7 +25,7 @@ from ..model.experiment import Experiment
 from ..model.metric import METRICS
 from ..model.parameter import Scalar
 from ..model.quantity import Metric
-from ..model.run_comparison import Cell, Change, Lacking, RunComparison, Sample
+from ..model.run_comparison import Change, ComparedMetric, Lacking, RunComparison, TrialSample
 from ..model.workloads import WORKLOADS
 from ..stats import Unpaired, compare_unpaired, half_width, holm
 from ..stats.comparison import LARGEST_LOG
@@ -81,7 +81,7 @@ def compare_runs(old: Run, new: Run, limit: float | None = None, metrics: Collec
 
 @dataclass(frozen=True, kw_only=True)
 class _Compared:
-    cell: Cell
+    cell: ComparedMetric
     metric: Metric
     unpaired: Unpaired
     is_gated: bool
@@ -117,7 +117,7 @@ def _compared(
         unpaired = compare_unpaired(samples[0], samples[1], metric.scale)
         interval = unpaired.interval(confidence)
         headline = metric.name in WORKLOADS[workload].headline
-        cell = Cell(
+        cell = ComparedMetric(
             workload=workload,
             metric=shown.name,
             unit=shown.unit,
@@ -142,19 +142,19 @@ def _values(group: PathTrials, metric: Metric) -> list[float]:
     return [trial.metrics[metric.column] for trial in group.ok.values() if metric.column in trial.metrics]
 
 
-def _sample(values: Sequence[float], confidence: float, *, is_ratio: bool) -> Sample:
+def _sample(values: Sequence[float], confidence: float, *, is_ratio: bool) -> TrialSample:
     """The mean that the change is of: geometric where that is a ratio."""
     if not is_ratio:
-        return Sample(n=len(values), value=fsum(values) / len(values), half_width=half_width(values, confidence))
+        return TrialSample(n=len(values), value=fsum(values) / len(values), half_width=half_width(values, confidence))
     logs = [log(value) for value in values]
     value = min(max(exp(fsum(logs) / len(logs)), min(values)), max(values))
     width = half_width(logs, confidence)
-    return Sample(
+    return TrialSample(
         n=len(values), value=value, half_width=None if width is None else value * sinh(min(width, LARGEST_LOG))
     )
 
 
-def _judged(compared: Sequence[_Compared], limit: float | None, experiment: Experiment) -> list[Cell]:
+def _judged(compared: Sequence[_Compared], limit: float | None, experiment: Experiment) -> list[ComparedMetric]:
     """The cells with what was decided of them.
 
     Args:
@@ -173,7 +173,7 @@ def _judged(compared: Sequence[_Compared], limit: float | None, experiment: Expe
     return cells
 
 
-def _answered(item: _Compared, p_value: float | None, experiment: Experiment) -> Cell:
+def _answered(item: _Compared, p_value: float | None, experiment: Experiment) -> ComparedMetric:
     """The cell with its change, with its equivalence, and with the blocks that would tell where it has neither."""
     error = 1 - experiment.statistics.confidence
     change = _change(item, p_value, error)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..model.errors import UsageError
-from ..model.run_comparison import Setting
+from ..model.run_comparison import DifferingSetting
 from ..store.manifest_json import manifest_to_json
 from .clock import clock_of
 
@@ -33,15 +33,15 @@ def check_comparable(old: Run, new: Run) -> None:
         )
 
 
-def differing_settings(old: Run, new: Run) -> list[Setting]:
+def differing_settings(old: Run, new: Run) -> list[DifferingSetting]:
     """The differences, in the order of the manifest."""
-    before, after = (dict(_leaves(_told(run))) for run in (old, new))
+    before, after = (dict(_leaves(_recorded_settings(run))) for run in (old, new))
     names = dict.fromkeys([*before, *after])
-    settings = (Setting(name=name, old=before.get(name), new=after.get(name)) for name in names)
+    settings = (DifferingSetting(name=name, old=before.get(name), new=after.get(name)) for name in names)
     return [setting for setting in settings if setting.old != setting.new]
 
 
-def _told(run: Run) -> dict[str, Any]:
+def _recorded_settings(run: Run) -> dict[str, Any]:
     data = manifest_to_json(run.manifest)
     experiment = {name: value for name, value in data["experiment"].items() if name not in LEFT_OUT}
     return {

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import log
 from typing import TYPE_CHECKING
 
-from ..model.finding import CellEffect, CellValue
+from ..model.finding import WorkerEffect, WorkerValue
 from ..model.names import subject
 from ..stats import Pairs, alike_p_value, compare, holm
 from .candidates import Candidate, candidates
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..store import Run
 
 
-def cell_effects(run: Run) -> list[CellEffect]:
+def worker_effects(run: Run) -> list[WorkerEffect]:
     """The comparisons of headline metrics by cell, with p-values that are adjusted over all of them (Holm). Empty for a
     run that fewer than two cells measured."""
     experiment = run.manifest.experiment
@@ -37,7 +37,7 @@ def cell_effects(run: Run) -> list[CellEffect]:
     return [_effect(candidate, p_value, run) for candidate, p_value in zip(compared, p_values, strict=True)]
 
 
-def cell_remarks(effects: Sequence[CellEffect], run: Run) -> list[str]:
+def worker_remarks(effects: Sequence[WorkerEffect], run: Run) -> list[str]:
     """Sentences on cells that do not say the same, and on what came from them late or twice; empty if there are
     none."""
     remarks = []
@@ -66,14 +66,14 @@ def _by_cell(candidate: Candidate) -> dict[str, list[float]]:
     """Each block's change, by cell: the log ratio, or the difference."""
     pairs, values = candidate.pairs, dict[str, list[float]]()
     is_ratio = pairs.scale == "ratio" and min(*pairs.path, *pairs.baseline) > 0
-    for cell, path, baseline in zip(candidate.cells, pairs.path, pairs.baseline, strict=True):
+    for cell, path, baseline in zip(candidate.workers, pairs.path, pairs.baseline, strict=True):
         values.setdefault(cell or "", []).append(log(path / baseline) if is_ratio else path - baseline)
     return values
 
 
-def _effect(candidate: Candidate, p_value: float | None, run: Run) -> CellEffect:
+def _effect(candidate: Candidate, p_value: float | None, run: Run) -> WorkerEffect:
     statistics = run.manifest.experiment.statistics
-    return CellEffect(
+    return WorkerEffect(
         workload=candidate.combination.workload.kind,
         metric=candidate.metric.name,
         unit=candidate.metric.unit,
@@ -86,17 +86,17 @@ def _effect(candidate: Candidate, p_value: float | None, run: Run) -> CellEffect
     )
 
 
-def _value(candidate: Candidate, cell: str, confidence: float) -> CellValue:
+def _value(candidate: Candidate, cell: str, confidence: float) -> WorkerValue:
     """The change on one cell. A cell has few blocks, so that nothing tells a wild one from the others: it is the
     mean."""
-    numbers = [index for index, name in enumerate(candidate.cells) if (name or "") == cell]
+    numbers = [index for index, name in enumerate(candidate.workers) if (name or "") == cell]
     pairs = Pairs(
         path=[candidate.pairs.path[index] for index in numbers],
         baseline=[candidate.pairs.baseline[index] for index in numbers],
         scale=candidate.pairs.scale,
     )
     comparison = compare(pairs, confidence=confidence, margin=0.0)
-    return CellValue(
+    return WorkerValue(
         cell=cell,
         n=comparison.n,
         ratio=comparison.ratio,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from ..agent.answers import ArrivedDatagrams, ProgressAnswer
-from ..agent.requests import Progress
+from ..agent.requests import ProgressRequest
 from ..model.errors import AgentError
 from ..model.form import ABSENT
 from ..model.observer import Arrived, Observer, SenderSample
@@ -23,10 +23,10 @@ SHORTEST_NS = 100 * 10**6
 """Shorter intervals are only in the results, because the questions use the same network."""
 
 
-class Asked(Protocol):
+class ProgressAgent(Protocol):
     """The part of an agent that is used here."""
 
-    def answer(self, request: Progress, *, timeout_s: float) -> ProgressAnswer:
+    def answer(self, request: ProgressRequest, *, timeout_s: float) -> ProgressAnswer:
         """Asks and waits. Raises `AgentError`."""
 
 
@@ -38,11 +38,11 @@ class Ends:
         sender: None: it tells nothing.
     """
 
-    receiver: Asked
-    sender: Asked | None = None
+    receiver: ProgressAgent
+    sender: ProgressAgent | None = None
 
 
-def ends_of(workload: str, params: Params, *, client: Asked, server: Asked) -> dict[str, Ends]:
+def ends_of(workload: str, params: Params, *, client: ProgressAgent, server: ProgressAgent) -> dict[str, Ends]:
     """The ends of a flow, by direction. Empty where those of its workload tell nothing."""
     telling = WORKLOADS[workload].progress
     if "receiver" not in telling:
@@ -112,7 +112,7 @@ class Watching:
         for thread in self._threads:
             thread.join()
 
-    def _will(self, asking: Callable[[str, Asked], None], direction: str, asked: Asked) -> None:
+    def _will(self, asking: Callable[[str, ProgressAgent], None], direction: str, asked: ProgressAgent) -> None:
         """Prepares a thread."""
 
         def look() -> None:
@@ -125,11 +125,11 @@ class Watching:
 
         self._threads.append(threading.Thread(target=look, name=f"watching-{direction}", daemon=True))
 
-    def _ask_receiver(self, direction: str, receiver: Asked) -> None:
+    def _ask_receiver(self, direction: str, receiver: ProgressAgent) -> None:
         """Raises `AgentError`."""
         told_ns, progress_answer, pause_s = 0, None, FIRST_LOOK_S
         while not self._over.wait(pause_s):
-            answer = receiver.answer(Progress(session=self._session), timeout_s=ANSWER_TIMEOUT_S)
+            answer = receiver.answer(ProgressRequest(session=self._session), timeout_s=ANSWER_TIMEOUT_S)
             if ABSENT in (answer.first_ns, answer.received_bytes):
                 continue
             now_ns, now = answer.now_ns - answer.first_ns, answer
@@ -162,11 +162,11 @@ class Watching:
             jitter_rfc3550_ns=now.datagrams.jitter_rfc3550_ns if datagrams > 0 else None,
         )
 
-    def _ask_sender(self, direction: str, sender: Asked) -> None:
+    def _ask_sender(self, direction: str, sender: ProgressAgent) -> None:
         """Raises `AgentError`."""
         told_ns: int | None = None
         while not self._over.wait(self._every_ns / 1e9):
-            sample = sender.answer(Progress(session=self._session), timeout_s=ANSWER_TIMEOUT_S).sending
+            sample = sender.answer(ProgressRequest(session=self._session), timeout_s=ANSWER_TIMEOUT_S).sending
             if sample == ABSENT or sample.t_ns == told_ns:
                 continue
             told_ns = sample.t_ns

@@ -14,7 +14,7 @@ from .session import ANSWER_TIMEOUT_S
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked(Generic[Answered]):
+class SentRequest(Generic[Answered]):
     """A request that was sent. An agent answers what it was asked in this order, except for what takes it long."""
 
     agent: Agent
@@ -37,16 +37,16 @@ class Asked(Generic[Answered]):
         return None
 
 
-def ask(agent: Agent, request: Request[Answered]) -> Asked[Answered]:
+def ask(agent: Agent, request: Request[Answered]) -> SentRequest[Answered]:
     """Sends a request."""
-    return Asked(agent=agent, op=request.op, future=agent.ask(request))
+    return SentRequest(agent=agent, op=request.op, future=agent.ask(request))
 
 
-def ask_all(agents: Mapping[str, Agent], request: Request[Answered]) -> dict[str, Asked[Answered]]:
+def ask_all(agents: Mapping[str, Agent], request: Request[Answered]) -> dict[str, SentRequest[Answered]]:
     """Sends the same request to several agents."""
     return {name: ask(agent, request) for name, agent in agents.items()}
 
 
-def wait_all(asked: Mapping[str, Asked[Answered]]) -> dict[str, Answered]:
+def wait_all(asked: Mapping[str, SentRequest[Answered]]) -> dict[str, Answered]:
     """Waits for all answers. Raises `AgentError`, that of the first that failed."""
     return {name: item.answer() for name, item in asked.items()}

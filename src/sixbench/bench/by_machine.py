@@ -8,7 +8,7 @@ from typing import TypeVar
 from ..agent import Agent
 from ..model.observation import DeviceTimers, Drop
 
-_Told = TypeVar("_Told", Drop, DeviceTimers)
+_Report = TypeVar("_Report", Drop, DeviceTimers)
 
 
 def by_machine(agents: Iterable[Agent]) -> list[list[Agent]]:
@@ -19,7 +19,7 @@ def by_machine(agents: Iterable[Agent]) -> list[list[Agent]]:
     return list(results.values())
 
 
-def with_namespaces(answers: Iterable[_Told], agents: Iterable[Agent]) -> list[_Told]:
+def with_namespaces(answers: Iterable[_Report], agents: Iterable[Agent]) -> list[_Report]:
     """A machine's report about its namespaces, with the numbers of `Agent.namespace` in place of its own."""
     numbers = {agent.netns_inode: agent.namespace for agent in agents}
     return [

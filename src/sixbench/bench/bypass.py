@@ -95,7 +95,7 @@ def bypass_runs(experiment: Experiment) -> tuple[int, int]:
 
 
 def _all_wanted(experiment: Experiment) -> list[_Wanted]:
-    results = [_wanted(experiment, combination, path) for combination, path in experiment.cells]
+    results = [_wanted(experiment, combination, path) for combination, path in experiment.path_combinations]
     return list(dict.fromkeys(result for result in results if result is not None))
 
 
@@ -140,7 +140,7 @@ def _result(wanted: _Wanted, metrics: Mapping[str, float] | None = None, failed:
 def _length_ns(experiment: Experiment, runs: int) -> int:
     times_ns = [
         trial_expected_ns(WORKLOADS[combination.workload.kind], combination.workload.params) or 0
-        for combination, _ in experiment.cells
+        for combination, _ in experiment.path_combinations
     ]
     total_ns = sum(times_ns) * experiment.blocks.minimum
     return round(min(LONGEST_NS, max(SHORTEST_NS, SHARE * total_ns / runs)))
@@ -163,7 +163,7 @@ def _measured(
     params |= {"duration_ns": length_ns, "warmup_ns": round(WARMUP_SHARE * length_ns)}
     client, server = (laboratory.agents[name] for name in BETWEEN)
     legs = legs_of(network.topology, BETWEEN, wanted.family)
-    hosts = Hosts(client=client, server=server, own=wanted.family, legs={wanted.family: legs})
+    hosts = Hosts(client=client, server=server, family=wanted.family, legs={wanted.family: legs})
     try:
         laboratory.pin_nodes(placement or kind.placement(params), BETWEEN)
         laboratory.check_reachable(legs)

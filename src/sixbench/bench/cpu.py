@@ -15,7 +15,7 @@ Core = dict[str, int]
 """A core's time by kind, in ticks."""
 
 
-class Sample(TypedDict, total=False):
+class ResourceSample(TypedDict, total=False):
     """Resources that a machine had spent until a moment. It is a part of results, as docs/protocol.md describes it.
     Where the trial runs on this machine, we add what we know of it ourselves.
 
@@ -37,7 +37,7 @@ class Sample(TypedDict, total=False):
     throttled: int
 
 
-Span = TypedDict("Span", {"from": Sample, "to": Sample})
+Span = TypedDict("Span", {"from": ResourceSample, "to": ResourceSample})
 """The samples at both edges of a window."""
 
 _BUSY = ("user", "nice", "system", "irq", "softirq")

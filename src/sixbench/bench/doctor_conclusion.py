@@ -12,7 +12,7 @@ from .mechanism_doctor import EngineAnswer
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limit:
+class MissingCapability:
     """Something that a machine lacks.
 
     Attributes:
@@ -37,8 +37,8 @@ class Conclusion:
     """
 
     ready: bool
-    missing: tuple[Limit, ...]
-    limits: tuple[Limit, ...]
+    missing: tuple[MissingCapability, ...]
+    limits: tuple[MissingCapability, ...]
 
     @property
     def sentence(self) -> str:
@@ -65,15 +65,15 @@ def conclude(capabilities: Sequence[Capability], answers: Sequence[EngineAnswer]
     return Conclusion(ready=True, missing=(), limits=(*limits, *_of_engines(answers, machine)))
 
 
-def _of_capability(capability: Capability, machine: MachineState) -> Limit:
-    return Limit(
+def _of_capability(capability: Capability, machine: MachineState) -> MissingCapability:
+    return MissingCapability(
         what=f"{capability.name}: {capability.reason}",
         affects=capability.needed_for,
         mend=mend_capability(capability, machine),
     )
 
 
-def _of_engines(answers: Sequence[EngineAnswer], machine: MachineState) -> list[Limit]:
+def _of_engines(answers: Sequence[EngineAnswer], machine: MachineState) -> list[MissingCapability]:
     """One limit for all that is mended by one command. An engine that one mechanism has for itself is there to compare
     with, so it is no limit where it is missing."""
     working: dict[str, list[str]] = {}
@@ -94,6 +94,8 @@ def _of_engines(answers: Sequence[EngineAnswer], machine: MachineState) -> list[
         if others:
             parts.append(f"{'the others' if lost else 'these'} are carried by {' and '.join(others)} instead")
         limits.append(
-            Limit(what=f"engine {engine} for {', '.join(names)}: {reasons}", affects="; ".join(parts), mend=mend)
+            MissingCapability(
+                what=f"engine {engine} for {', '.join(names)}: {reasons}", affects="; ".join(parts), mend=mend
+            )
         )
     return limits

@@ -9,7 +9,7 @@ from ..guest import DeviceGuest, device_fields, device_guest, find_kernel, find_
 from ..mechanisms import install
 from ..model.errors import CapabilityError, ExperimentError, Problem
 from ..model.experiment import Experiment
-from ..model.guest import Guest, GuestCommand, GuestPort
+from ..model.guest import GuestCommand, GuestNode, GuestPort
 from ..model.kernels import DEBIAN_KERNELS
 from ..model.network import Blueprint
 from ..model.stage import DEVICE_DIRECTORY
@@ -27,7 +27,7 @@ def check_guests_of(network: Blueprint, file: str, line: int | None, key: str) -
     """Does so for one network. Raises `ExperimentError`."""
     for guest in network.guests.values():
         try:
-            found(guest.kernel)
+            guest_files(guest.kernel)
         except CapabilityError as error:
             raise ExperimentError([Problem(file=file, line=line, key=key, message=str(error))]) from None
 
@@ -44,7 +44,7 @@ def why_no_guest(network: Blueprint) -> str | None:
     return lacking and not_kept(lacking)
 
 
-def found(kernel: str) -> DeviceGuest:
+def guest_files(kernel: str) -> DeviceGuest:
     """The files from which a machine with a kernel starts. Raises `CapabilityError`."""
     return device_guest(find_kernel(kernel))
 
@@ -52,7 +52,7 @@ def found(kernel: str) -> DeviceGuest:
 def device_start(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The `device-start` that a `guest-start` is on this machine. Raises `CapabilityError`."""
     answers = device_fields(
-        found(str(fields["kernel"])),
+        guest_files(str(fields["kernel"])),
         DEVICE_DIRECTORY,
         [GuestPort(**port) for port in fields["ports"]],
         [GuestCommand(**command) for command in fields["commands"]],
@@ -61,9 +61,9 @@ def device_start(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {**answers, "ready_timeout_ns": fields["ready_timeout_ns"]}
 
 
-def guest_versions(guests: Iterable[tuple[str, Guest]]) -> dict[str, dict[str, str]]:
+def guest_versions(guests: Iterable[tuple[str, GuestNode]]) -> dict[str, dict[str, str]]:
     """The versions of emulator and kernel, by node. Raises `CapabilityError`."""
-    device_guests = {node: found(guest.kernel) for node, guest in guests}
+    device_guests = {node: guest_files(guest.kernel) for node, guest in guests}
     return {
         node: {"QEMU": guest.version.removeprefix("qemu "), "Linux": guest.kernel.release}
         | {name: version for name, _, version in (built.partition(" ") for built in guest.kernel.built)}

@@ -14,7 +14,7 @@ from ..model.emulation import WAYS, EmulatorName
 from ..model.errors import CapabilityError
 from ..model.observation import EmulateAnswer
 from ..model.topology import Link, Topology
-from .asking import Asked, ask
+from .asking import SentRequest, ask
 from .laboratory import Laboratory
 
 
@@ -72,7 +72,7 @@ def begin(laboratory: Laboratory, seed: str, token: str | None = None) -> None:
     """
     if laboratory.emulator is None:
         return
-    asked: list[Asked[Nothing] | Asked[EmulateAnswer]] = []
+    asked: list[SentRequest[Nothing] | SentRequest[EmulateAnswer]] = []
     for _, link in emulated_links(laboratory.topology):
         asked.append(ask(laboratory.emulator, EmulateChange(**change(link, seeds_of(seed, link)))))
         asked.append(ask(laboratory.emulator, EmulateRecord(link=link.name, restart=True, token=token)))

@@ -19,7 +19,7 @@ from ..model.errors import AgentError, CapabilityError
 from ..model.experiment import Experiment
 from ..model.network import Blueprint
 from ..model.path import Path
-from ..model.stage import Program, Request
+from ..model.stage import NodeRequest, Program
 from .emulation import choose_emulators
 
 PROGRAM_NS = 200_000_000
@@ -87,7 +87,7 @@ def why_not(probe: Agent, network: Blueprint, engine: str) -> str | None:
 def _refusal(probe: Agent, device: Device, engine: Engine) -> str | None:
     name = "sb-probe"
     lines = ["link set lo up"]
-    undo: list[Request] = []
+    undo: list[NodeRequest] = []
     trial = replace(device, device=name)
     if isinstance(trial, Tunnel):
         trial = replace(trial, underlay=("lo",))
@@ -141,7 +141,7 @@ def _failure(probe: Agent, program: Program) -> str | None:
         done = probe.answer(Exec(argv=[*program.argv], stdin=program.stdin))
     except AgentError as error:
         return _missing(program, error)
-    return None if done.exit == 0 else _said(program, done)
+    return None if done.exit == 0 else _failure_words(program, done)
 
 
 def _ending(probe: Agent, program: Program) -> str | None:
@@ -152,7 +152,7 @@ def _ending(probe: Agent, program: Program) -> str | None:
         if error.code == "timeout":
             return None
         return _missing(program, error)
-    return _said(program, done)
+    return _failure_words(program, done)
 
 
 def _missing(program: Program, error: AgentError) -> str:
@@ -162,7 +162,7 @@ def _missing(program: Program, error: AgentError) -> str:
     raise error
 
 
-def _said(program: Program, done: ExecAnswer) -> str:
+def _failure_words(program: Program, done: ExecAnswer) -> str:
     if program.package is not None and program.name is not None and done.exit == NOT_FOUND:
         return _lacking(program)
     text = " ".join((done.stderr or done.stdout).split())

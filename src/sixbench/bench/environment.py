@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .. import __version__
 from ..agent import agent_version
-from ..store import Environment, Guest
+from ..store import EmulatedMachine, Environment
 
 _LIBRARIES = ("numpy", "scipy", "pyarrow", "pydantic", "matplotlib")
 
@@ -50,13 +50,13 @@ RECORDED_SYSCTLS = (
 
 
 GUEST = "SIXBENCH_GUEST"
-"""The variable that marks an emulated machine. Its value is the `Guest`, as JSON."""
+"""The variable that marks an emulated machine. Its value is the `EmulatedMachine`, as JSON."""
 
 
-def guest_from(variables: Mapping[str, str]) -> Guest | None:
+def guest_from(variables: Mapping[str, str]) -> EmulatedMachine | None:
     """The emulated machine that this is, by the environment's variables; None on any other."""
     text = variables.get(GUEST)
-    return None if text is None else Guest(**json.loads(text))
+    return None if text is None else EmulatedMachine(**json.loads(text))
 
 
 def gather(agent: Path, sysctls: dict[str, str], in_user_namespace: bool) -> Environment:

@@ -27,7 +27,7 @@ SECOND_NS = 10**9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Estimate:
+class RunEstimate:
     """Length of a run, by what is known before it.
 
     Attributes:
@@ -46,19 +46,19 @@ class Estimate:
     open_ended: int
 
 
-def estimate(experiment: Experiment) -> Estimate:
+def estimate(experiment: Experiment) -> RunEstimate:
     """Length of a run of that experiment on this machine, in its own network namespaces."""
     blocks = experiment.blocks
     times = {
         (combination.name, path.name): trial_time_ns(experiment, combination, path.name)
-        for combination, path in experiment.cells
+        for combination, path in experiment.path_combinations
     }
     block_ns = sum(time_ns for time_ns, _ in times.values())
     before_ns = bypass_runs_ns(experiment) + building_ns(experiment)
     least, most = trial_counts(experiment)
     least_ns = before_ns + block_ns * blocks.minimum + least * TRIAL_OVERHEAD_NS
     most_ns = before_ns + block_ns * blocks.maximum + most * TRIAL_OVERHEAD_NS
-    return Estimate(
+    return RunEstimate(
         least_ns=least_ns,
         most_ns=most_ns if blocks.time_ns is None else max(least_ns, min(most_ns, blocks.time_ns)),
         traffic_ns=block_ns * blocks.minimum,
@@ -102,7 +102,7 @@ def bypass_runs_ns(experiment: Experiment) -> int:
 
 def building_ns(experiment: Experiment) -> int:
     """Time for building each network once, and for installing each path that needs more than wires."""
-    used = {(path.name, combination.topology_of(path.name)) for combination, path in experiment.cells}
+    used = {(path.name, combination.topology_of(path.name)) for combination, path in experiment.path_combinations}
     installed = sum(
         not install(experiment.path(name), experiment.topologies[index], experiment.between).is_plain
         for name, index in used

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 
 from ..agent.requests import ForgetPathMtu
-from ..model.direction import Direction
+from ..model.direction import LinkDirection
 from ..model.errors import LabError
 from ..model.evidence.events import LinkEvent
 from ..model.experiment import LinkChange
@@ -102,7 +102,7 @@ class Events(AbstractContextManager["Events"]):
             )
 
 
-def _changed(before: Direction, after: Direction) -> JsonObject | None:
+def _changed(before: LinkDirection, after: LinkDirection) -> JsonObject | None:
     """The properties of a direction that changed, with their new values. None: none did."""
     entry, other = asdict(before), asdict(after)
     return {name: value for name, value in other.items() if value != entry[name]} or None

@@ -16,7 +16,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
 
-from ..guest import JOB, GuestCommand, GuestResult, Kernel, boot, find_kernel, find_qemu
+from ..guest import JOB, GuestKernel, GuestResult, GuestTask, boot, find_kernel, find_qemu
 from ..model.errors import TRACEBACK_FILE, Bug, CapabilityError, ExperimentError, Problem
 from ..model.exit_codes import Exit
 from ..model.experiment import Experiment
@@ -48,11 +48,13 @@ FILE = "experiment.yaml"
 _PROBLEM = re.compile(rf"{re.escape(FILE)}:(?P<line>[0-9]{{1,9}}): (?P<key>topology\S*): (?P<message>.+)")
 """The guest's message about a setting that its kernel refuses."""
 
-Told = Callable[[str, str], None]
+GuestReport = Callable[[str, str], None]
 """A function that gets a kernel, and a line that the run on it printed."""
 
 
-def run_on_kernels(experiment: Experiment, writer: RunWriter, agent: Path, clock: Clock, report: Told) -> RunState:
+def run_on_kernels(
+    experiment: Experiment, writer: RunWriter, agent: Path, clock: Clock, report: GuestReport
+) -> RunState:
     """Runs an experiment on each of its kernels and keeps the trials; kernels whose trials are there are passed over.
 
     On the virtual clock the guests run side by side, one a core: it makes no difference to what they measure.
@@ -68,7 +70,7 @@ def run_on_kernels(experiment: Experiment, writer: RunWriter, agent: Path, clock
     stop = threading.Event()
     lock = threading.Lock()
 
-    def one(kernel: Kernel) -> RunState:
+    def one(kernel: GuestKernel) -> RunState:
         command = _command(writer.manifest, kernel.name, agent, clock)
         result = boot(kernel, command, lambda line: report(kernel.name, line), stop)
         if result.pace is not None:
@@ -92,7 +94,7 @@ def run_on_kernels(experiment: Experiment, writer: RunWriter, agent: Path, clock
 def examine_kernel(name: str, agent: Path, json: bool) -> GuestResult:
     """The result of `sixbench doctor` in a guest with that kernel. Raises `CapabilityError`."""
     arguments = ("doctor", "--json") if json else ("doctor",)
-    command = GuestCommand(arguments=arguments, agent=agent, limit_s=DOCTOR_S)
+    command = GuestTask(arguments=arguments, agent=agent, limit_s=DOCTOR_S)
     return boot(find_kernel(name), command, lambda line: None)
 
 
@@ -114,17 +116,17 @@ def silence_s(experiment: Experiment) -> float:
 
 def _longest_ns(experiment: Experiment) -> list[int]:
     """Longest time of each trial of a block, in ns on the guest's clock."""
-    times = [trial_expected_ns(WORKLOADS[c.workload.kind], c.workload.params) for c, _ in experiment.cells]
+    times = [trial_expected_ns(WORKLOADS[c.workload.kind], c.workload.params) for c, _ in experiment.path_combinations]
     return [BETWEEN_NS + (UNTIMED_LIMIT_NS if time_ns is None else time_ns + GRACE_NS) for time_ns in times]
 
 
-def _command(manifest: Manifest, kernel: str, agent: Path, clock: Clock) -> GuestCommand:
+def _command(manifest: Manifest, kernel: str, agent: Path, clock: Clock) -> GuestTask:
     experiment = on_kernel(manifest.experiment, kernel)
     with tempfile.TemporaryDirectory(prefix="sixbench-") as scratch:
         job = Path(scratch) / "job"
         create_run(job, _the_same_everywhere(replace(manifest, experiment=experiment))).close()
         files = {path.name: path.read_bytes() for path in job.iterdir() if path.is_file()}
-    return GuestCommand(
+    return GuestTask(
         arguments=("resume", JOB, "--no-report"),
         files=files,
         agent=agent,
@@ -187,12 +189,12 @@ def _refused(kernel: str, result: GuestResult, file: str) -> list[Problem]:
             key=match["key"],
             message=f"with the kernel {kernel}: {match['message']}",
         )
-        for match in filter(None, map(_PROBLEM.fullmatch, result.said))
+        for match in filter(None, map(_PROBLEM.fullmatch, result.stderr_lines))
     ]
 
 
 def _last_words(result: GuestResult) -> str:
-    names = [line for line in result.said if line.strip()]
+    names = [line for line in result.stderr_lines if line.strip()]
     return names[-1].removeprefix("sixbench: ") if names else f"the run in the guest ended with {result.exit}"
 
 
@@ -200,7 +202,7 @@ def _sequence_before(experiment: Experiment, kernel: str) -> int:
     """The sequence number before a kernel's first trial. It leaves room for all trials of the kernels before it, with
     all repeats that they may have, so that the order in which guests end makes no difference."""
     own = on_kernel(experiment, kernel)
-    return experiment.kernels.index(kernel) * len(own.cells) * own.blocks.maximum * (1 + own.repeats)
+    return experiment.kernels.index(kernel) * len(own.path_combinations) * own.blocks.maximum * (1 + own.repeats)
 
 
 def _note(writer: RunWriter, kernel: str, run: Run) -> None:

@@ -19,7 +19,7 @@ from ..lab.kernel_files import Read, read_here
 from ..model.errors import AgentError, CapabilityError
 from ..model.observation import AwakeAnswer
 from ..store import ProcessorUse
-from .asking import Asked, ask
+from .asking import SentRequest, ask
 from .environment import GUEST
 from .session import ANSWER_TIMEOUT_S
 
@@ -37,7 +37,7 @@ _MAKERS = ("QEMU", "Amazon EC2", "Google", "Microsoft Corporation", "VMware, Inc
 """Those of virtual machines."""
 
 
-class Kernel:
+class KernelProcessors:
     """The processors of a kernel that nodes may be on.
 
     Attributes:
@@ -94,10 +94,10 @@ class Kernel:
         self._agent, self._awake = agent, spinning
 
     def renew(self, hub: AgentHub) -> None:
-        """Keeps the processors awake again where the threads that did so have ended. Raises `AgentError` as `told`
-        does."""
+        """Keeps the processors awake again where the threads that did so have ended. Raises `AgentError` as
+        `busy_times` does."""
         if self.is_to_be_awake and self._agent is not None:
-            self.told(self.ask())
+            self.busy_times(self.ask())
             self.keep_awake(hub, self._on, self._request)
 
     @property
@@ -116,11 +116,11 @@ class Kernel:
             governors=self._governors,
         )
 
-    def ask(self) -> Asked[AwakeAnswer] | None:
+    def ask(self) -> SentRequest[AwakeAnswer] | None:
         """Asks how long each was busy so far; None where no thread watches them."""
         return ask(self._agent, Awake()) if self._agent is not None and self._awake else None
 
-    def told(self, asked: Asked[AwakeAnswer] | None) -> AwakeAnswer | None:
+    def busy_times(self, asked: SentRequest[AwakeAnswer] | None) -> AwakeAnswer | None:
         """Time for which each was busy so far, to the microsecond; None where no thread watches it.
 
         Where the agent that keeps them awake has died, they may sleep from then on, and the manifest says why. Raises

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..agent import Agent, AgentHub, Seat
 from ..agent.answers import ExecAnswer, SysctlAnswer
-from ..agent.requests import DeviceCounters, DeviceLog, Exec, Place, Run, Sysctl
+from ..agent.requests import ClientRunRequest, DeviceCounters, DeviceLog, Exec, PlaceRequest, Sysctl
 from ..engines.agent import DHCP_ASK, DISCOVER
 from ..lab.build import Completed, Running, Undo, build_path
 from ..lab.emulation import EMULATOR, emulated_links
@@ -27,7 +27,7 @@ from ..model.guest import GUEST_START
 from ..model.json_object import JsonObject
 from ..model.leg import Address, Legs
 from ..model.network import Blueprint, Network
-from ..model.observation import DiscoveredPrefix
+from ..model.observation import DiscoveredPrefixAnswer
 from ..model.path import Path
 from ..model.placement import Placement
 from ..model.quoting import printable
@@ -37,7 +37,7 @@ from ..model.workloads import ping
 from .asking import ask
 from .carriers import wait_for_carriers
 from .emulated import device_start, guest_versions
-from .kernels import Kernel
+from .kernels import KernelProcessors
 from .node_settings import Settings, known_names, merged, read_nodes
 from .processors import Placed, Processors
 from .settling import Left, left_by_building
@@ -52,7 +52,7 @@ UNDO_TIMEOUT_S = 5.0
 NOT_HOME = 1
 """Exit code of an agent that could not give all interfaces back."""
 
-MAX_SAID = 200
+MAX_OUTPUT_CHARACTERS = 200
 """Characters of what a program said."""
 
 FOREVER_NS = 2**62
@@ -114,7 +114,7 @@ class AgentNode:
 
 def echoes(client: Agent, legs: Legs, *, count: int, timeout_ns: int) -> int:
     """Number of answered echoes, of so many from end to end. Raises `AgentError`."""
-    request = Run(
+    request = ClientRunRequest(
         session="echo",
         workload=ping.KIND.name,
         address=str(legs[0].source),
@@ -175,7 +175,7 @@ class Laboratory:
         self._programs: list[Running] = []
         self.learned: Mapping[Address, Address] = {}
         """The addresses that were learned when it was built, each by the one that stands for it in descriptions."""
-        self.discovered: dict[str, DiscoveredPrefix] = {}
+        self.discovered: dict[str, DiscoveredPrefixAnswer] = {}
         """The last answers of nodes about the prefix of their translator."""
         self._spoiled: list[str] = []
         started_ns = time.monotonic_ns()
@@ -200,7 +200,7 @@ class Laboratory:
             wait_for_carriers(self.topology, nodes)
             clats = {device.node for device in network.translators if device.discovery is not None}
             self.discovered = {
-                node: DiscoveredPrefix.model_validate({**answer, **_asked_before(installed.answers, node)})
+                node: DiscoveredPrefixAnswer.model_validate({**answer, **_asked_before(installed.answers, node)})
                 for (node, op), answer in installed.answers.items()
                 if op == DISCOVER and node in clats
             }
@@ -233,7 +233,7 @@ class Laboratory:
         ended = [failure for running in self._programs if (failure := running.failure) is not None]
         return [*ended, *self._spoiled]
 
-    def with_the_dead(self, error: Exception) -> str:
+    def error_with_causes(self, error: Exception) -> str:
         """The error in a trial. Agents and programs that have died come first: the others only notice that a peer is
         gone."""
         dead = [str(agent.ended) for agent in self._all_agents().values() if agent.ended is not None]
@@ -262,7 +262,7 @@ class Laboratory:
         emulator = {} if self.emulator is None else {EMULATOR: self.emulator}
         return self.agents | emulator | self._machines
 
-    def _steered(self, nodes: Mapping[str, AgentNode]) -> tuple[Kernel, int] | None:
+    def _steered(self, nodes: Mapping[str, AgentNode]) -> tuple[KernelProcessors, int] | None:
         """Gives the emulator a processor of its own. Returns it, and whose it is; None where it has none."""
         if self.emulator is None:
             return None
@@ -276,7 +276,7 @@ class Laboratory:
         agents = {name: self.agents[name] for name in nodes}
         placed = self.processors.placement(policy, agents, self._emulator_on)
         asked = {
-            name: ask(agents[name], Place(processors=list(processors)))
+            name: ask(agents[name], PlaceRequest(processors=list(processors)))
             for name, processors in placed.by_node.items()
             if self._placed.get(name) != processors
         }
@@ -296,17 +296,21 @@ class Laboratory:
         except LabError as error:
             raise LabError(
                 "; ".join(
-                    [self.with_the_dead(error), *self._said_by_devices(network), *wanted_addresses(self.topology)]
+                    [self.error_with_causes(error), *self._device_outputs(network), *wanted_addresses(self.topology)]
                 )
             ) from error
 
-    def _said_by_devices(self, network: Network) -> list[str]:
+    def _device_outputs(self, network: Network) -> list[str]:
         """Ends of the programs under test, or their last output."""
         names = []
         for node in network.hosting:
             counted = self.agents[node].answer(DeviceCounters())
             texts = self.agents[node].answer(DeviceLog()).text.strip().splitlines()
-            last = f"the last output of the device in {node} was: {printable(texts[-1])[:MAX_SAID]}" if texts else None
+            last = (
+                f"the last output of the device in {node} was: {printable(texts[-1])[:MAX_OUTPUT_CHARACTERS]}"
+                if texts
+                else None
+            )
             names += [words for words in [last if counted.ended is ABSENT else counted.ended] if words is not None]
         return names
 

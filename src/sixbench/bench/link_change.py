@@ -8,14 +8,14 @@ from ..lab.emulation import change_on
 from ..lab.queues import rate_change_lines
 from ..model.errors import AgentError
 from ..model.topology import Link
-from .asking import Asked, ask
+from .asking import SentRequest, ask
 from .laboratory import Laboratory
 
 
 def change_link(laboratory: Laboratory, before: Link, after: Link) -> str | None:
     """Changes a link to what `after` says, all at once: MTU, rates and queues at its ends, and what our emulator does.
     Returns what went wrong, in words; None if nothing."""
-    commands: list[Asked[ExecAnswer]] = []
+    commands: list[SentRequest[ExecAnswer]] = []
     for end, old, new in zip(after.ends, before.directions, after.directions, strict=True):
         agent = laboratory.agents[end.node]
         if after.mtu_bytes != before.mtu_bytes:
@@ -36,7 +36,7 @@ def change_link(laboratory: Laboratory, before: Link, after: Link) -> str | None
     return "; ".join(filter(None, wrong)) or None
 
 
-def _wrong(command: Asked[ExecAnswer]) -> str | None:
+def _wrong(command: SentRequest[ExecAnswer]) -> str | None:
     try:
         done = command.answer()
     except AgentError as error:

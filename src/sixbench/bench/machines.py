@@ -34,7 +34,7 @@ class Target:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Addresses:
+class MeasuredAddresses:
     """The addresses between which a family is measured.
 
     Attributes:
@@ -52,7 +52,7 @@ class Addresses:
         return address if self.zone is None else f"{address}%{self.zone}"
 
 
-def find_addresses(target: Target, families: tuple[Family, ...]) -> list[list[Addresses]]:
+def find_addresses(target: Target, families: tuple[Family, ...]) -> list[list[MeasuredAddresses]]:
     """The ways to the host, the best first: each has the addresses of all families that are asked for.
 
     Where none is asked for, each way is of one family that has a route, in the order that the system prefers (RFC
@@ -62,7 +62,7 @@ def find_addresses(target: Target, families: tuple[Family, ...]) -> list[list[Ad
     binds = _binds(target)
     if families:
         return [[_between(target, family, pairs, binds) for family in families]]
-    ways: list[list[Addresses]] = []
+    ways: list[list[MeasuredAddresses]] = []
     unreachable: CapabilityError | None = None
     for family in [family for family in pairs if family in binds] or pairs:
         try:
@@ -84,9 +84,9 @@ class Machines:
         passed_over: why ways before it are not used.
     """
 
-    def __init__(self, hub: AgentHub, target: Target, ways: list[list[Addresses]]) -> None:
+    def __init__(self, hub: AgentHub, target: Target, ways: list[list[MeasuredAddresses]]) -> None:
         self.target = target
-        self.addresses: dict[Family, Addresses] = {}
+        self.addresses: dict[Family, MeasuredAddresses] = {}
         self.passed_over: list[str] = []
         self.client: Agent
         self.server: Agent
@@ -114,7 +114,7 @@ class Machines:
         first, *others = self.passed_over
         raise CapabilityError("; ".join([first, *(f"and {other.partition('; ')[0]}" for other in others)]))
 
-    def _arguments(self, first: Addresses) -> list[str]:
+    def _arguments(self, first: MeasuredAddresses) -> list[str]:
         """The arguments of the agent's `connect`: the first family's addresses, so that control and data take the same
         route."""
         arguments = [first.with_zone(first.server), str(self.target.port), f"-{first.family}"]
@@ -125,12 +125,12 @@ class Machines:
         return arguments
 
 
-_Found = dict[Family, tuple[str, int]]
+_Resolved = dict[Family, tuple[str, int]]
 """Addresses by family, each with the index of its interface: 0 unless the address is link-local."""
 
 
-def _look_up(target: Target) -> _Found:
-    pairs: _Found = {}
+def _look_up(target: Target) -> _Resolved:
+    pairs: _Resolved = {}
     for name in target.host.split(","):
         try:
             answers = socket.getaddrinfo(name, target.port, type=socket.SOCK_STREAM)
@@ -156,7 +156,7 @@ def _binds(target: Target) -> dict[Family, str]:
     return binds
 
 
-def _between(target: Target, family: Family, pairs: _Found, binds: dict[Family, str]) -> Addresses:
+def _between(target: Target, family: Family, pairs: _Resolved, binds: dict[Family, str]) -> MeasuredAddresses:
     """The server's address, and the local one that the route to it has."""
     if family not in pairs:
         raise CapabilityError(
@@ -191,7 +191,7 @@ def _between(target: Target, family: Family, pairs: _Found, binds: dict[Family, 
             ) from error
         client = str(probe.getsockname()[0]).partition("%")[0]
         interface = socket.if_indextoname(scope_id) if scope_id else None
-        return Addresses(family=family, client=client, server=server, zone=interface)
+        return MeasuredAddresses(family=family, client=client, server=server, zone=interface)
 
 
 def _interface(bound: str, zone: str) -> int:

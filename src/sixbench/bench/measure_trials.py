@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from ..agent.requests import Run, Serve
+from ..agent.requests import ClientRunRequest, Serve
 from ..model.errors import AgentError, CapabilityError
 from ..model.evidence import Evidence
 from ..model.experiment import Experiment, PlannedTrial
@@ -19,15 +19,15 @@ from ..model.observer import Observer
 from ..model.parameter import Scalar
 from ..model.reason import Reason, ReasonKind
 from ..model.trial import Status
-from ..model.workload import Measured, Result, WorkloadKind
+from ..model.workload import Result, TrialMeasurements, WorkloadKind
 from ..model.workloads import WORKLOADS
 from ..plan.schedule import all_trials
 from .arriving import Watching, ends_of
 from .cpu import SATURATED_CORE, core_shares, cpu_of_ends, find_span
-from .machines import Addresses, Machines
-from .one_clock import leave_out_what_needs_one_clock
+from .machines import Machines, MeasuredAddresses
+from .one_clock import drop_one_clock_metrics
 from .proof.strays import judge_strays
-from .record import Trial, blank_record, without_series
+from .record import TrialTask, blank_record, without_series
 from .session import ANSWER_TIMEOUT_S, cancel, finish, longest_ns, wait_for_run
 from .trial import Outcome
 from .witnesses.machine import machine_changes
@@ -67,11 +67,11 @@ def _trial(
     kind = WORKLOADS[combination.workload.kind]
     params = dict(combination.workload.params)
     addresses = machines.addresses[experiment.path(planned.path).family]
-    trial = Trial(experiment=experiment, combination=combination, planned=planned, sequence=sequence)
+    trial = TrialTask(experiment=experiment, combination=combination, planned=planned, sequence=sequence)
     record = blank_record(trial)
     started_ns = time.monotonic_ns()
     results = _Results()
-    measured = Measured()
+    measured = TrialMeasurements()
     status: Status = "failed"
     reasons: list[Reason] = []
     try:
@@ -101,7 +101,7 @@ def _perform(
     params: dict[str, Scalar],
     planned: PlannedTrial,
     machines: Machines,
-    addresses: Addresses,
+    addresses: MeasuredAddresses,
     results: _Results,
     observer: Observer | None,
 ) -> None:
@@ -127,7 +127,7 @@ def _perform(
     )
     try:
         running = client.ask(
-            Run(
+            ClientRunRequest(
                 session=key,
                 workload=serve.workload,
                 token=serve.token,
@@ -148,10 +148,10 @@ def _perform(
 
 def assess(
     kind: WorkloadKind, params: dict[str, Scalar], client: Result, server: Result
-) -> tuple[Measured, Status, list[Reason]]:
+) -> tuple[TrialMeasurements, Status, list[Reason]]:
     """The measurements, the trial's status and its reasons, from the agents' results."""
     measured = kind.summarise(params, client, server)
-    leave_out_what_needs_one_clock(measured)
+    drop_one_clock_metrics(measured)
     measured.metrics.update(cpu_of_ends(client, server))
     changes = machine_changes(client, server)
     notes, too_many = judge_strays(client, server, own_packets=kind.traffic(params, client, server).packets)
@@ -160,7 +160,7 @@ def assess(
     return measured, "invalid" if reasons else "ok", reasons
 
 
-def _limited_by(measured: Measured, params: dict[str, Scalar], results: _Results) -> str | None:
+def _limited_by(measured: TrialMeasurements, params: dict[str, Scalar], results: _Results) -> str | None:
     """`cpu` where the traffic went as fast as it could and a core of either machine was saturated."""
     if "goodput_bps" not in measured.metrics or params.keys() & {"rate_bps", "rate_pps"}:
         return None

@@ -214,7 +214,7 @@ def _send_echoes(laboratory: Laboratory, network: Network) -> tuple[bool, str]:
 def _send_requests(laboratory: Laboratory, network: Network) -> tuple[bool, str]:
     """Requests over TCP and over UDP, for a path that no echo passes."""
     client, server = (laboratory.agents[name] for name in BETWEEN)
-    hosts = Hosts(client=client, server=server, own=network.family, legs={network.family: network.legs})
+    hosts = Hosts(client=client, server=server, family=network.family, legs={network.family: network.legs})
     params: dict[str, Scalar] = {"count": ECHOES, "timeout_ns": ECHO_TIMEOUT_NS}
     parts = [Part(name=kind.name, workload=kind.name, params=params) for kind in (tcp_rr.KIND, udp_rr.KIND)]
     results, _ = run_parts(parts, hosts, "doctor", secrets.token_hex(16), lambda running: None)

@@ -12,7 +12,7 @@ from ..lab.placement import PROCESSORS
 from ..lab.steering import INTERRUPTS, best_first
 from ..model.errors import AgentError, CapabilityError
 from ..model.quoting import printable
-from .kernels import BOOT_ID, CPUINFO, VENDOR, Kernel
+from .kernels import BOOT_ID, CPUINFO, VENDOR, KernelProcessors
 
 _STATUS = Path("/proc/self/status")
 _ALLOWED = "Cpus_allowed_list"
@@ -33,15 +33,15 @@ def lendable_of(machine: Agent) -> list[Lendable]:
     Args:
         machine: an agent in the host's own network namespace.
     """
-    return read_lendable(_said(machine, LENDABLE, doing="looking at its interfaces"))
+    return read_lendable(_output_of(machine, LENDABLE, doing="looking at its interfaces"))
 
 
 def hardware_clock_of(machine: Agent, number: int) -> list[HardwareTimes]:
     """Time of `/dev/ptpN` of a host. Raises as `lendable_of`."""
-    return read_hardware_clock(_said(machine, HARDWARE_CLOCK, str(number), doing="reading its hardware clock"))
+    return read_hardware_clock(_output_of(machine, HARDWARE_CLOCK, str(number), doing="reading its hardware clock"))
 
 
-def kernel_of(agent: Agent, known: Iterable[Kernel] = ()) -> Kernel:
+def kernel_of(agent: Agent, known: Iterable[KernelProcessors] = ()) -> KernelProcessors:
     """The kernel of a host, by what the files of its machine say: one that is known, where it is the same and has the
     same processors. Raises `AgentError`.
 
@@ -56,7 +56,9 @@ def kernel_of(agent: Agent, known: Iterable[Kernel] = ()) -> Kernel:
         raise AgentError("system", f"{agent.host}: its processors cannot be read in {_STATUS} ({_ALLOWED})") from error
     alike = [kernel for kernel in known if kernel.boot_id is not None and kernel.boot_id == texts.get(BOOT_ID)]
     same = next((kernel for kernel in alike if set(kernel.usable) == set(usable)), None)
-    return same or Kernel(usable, texts.get, taken={processor for kernel in alike for processor in kernel.usable})
+    return same or KernelProcessors(
+        usable, texts.get, taken={processor for kernel in alike for processor in kernel.usable}
+    )
 
 
 def files_in(message: str) -> dict[Path, str]:
@@ -68,7 +70,7 @@ def files_in(message: str) -> dict[Path, str]:
     return {file: "\n".join(text).strip() for file, text in lines.items()}
 
 
-def _said(machine: Agent, *words: str, doing: str) -> str:
+def _output_of(machine: Agent, *words: str, doing: str) -> str:
     done = machine.answer(Exec(argv=["sh", "-c", 'exec /proc/$PPID/exe "$@"', "agent", *words]))
     if done.exit != 0:
         raise CapabilityError(f"{doing}: {printable(done.stderr.strip()) or f'the agent ended with {done.exit}'}")

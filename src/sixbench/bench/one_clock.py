@@ -4,7 +4,7 @@ another."""
 from __future__ import annotations
 
 from ..model.metric import METRICS
-from ..model.workload import Measured
+from ..model.workload import TrialMeasurements
 
 _OF_ONE_CLOCK = [metric for metric in METRICS.values() if metric.needs_one_clock]
 """Between two clocks that are not synchronised, they tell more about the clocks than about the path. So does PDV, the
@@ -19,7 +19,7 @@ def needs_one_clock(name: str) -> bool:
     return any(name == metric.column or metric.name.startswith(f"{name}_") for metric in _OF_ONE_CLOCK)
 
 
-def leave_out_what_needs_one_clock(measured: Measured, why: str | None = None) -> list[str]:
+def drop_one_clock_metrics(measured: TrialMeasurements, why: str | None = None) -> list[str]:
     """Takes these out of what was measured. Returns the note that says so and why, where there were any."""
     found = False
     for values in (measured.metrics, measured.histograms):

@@ -11,10 +11,10 @@ from ..model.evidence.clocks import TwoClocks
 from ..model.host import MOST_DRIFT_PPM
 from ..model.parameter import Params
 from ..model.units import scale
-from ..model.workload import Measured, Result, WorkloadKind
+from ..model.workload import Result, TrialMeasurements, WorkloadKind
 from ..model.workloads.two_ways import flows_of
 from .clock_sources.link import flow_of
-from .one_clock import leave_out_what_needs_one_clock, needs_one_clock
+from .one_clock import drop_one_clock_metrics, needs_one_clock
 
 if TYPE_CHECKING:
     from ..stats.two_clocks import Delays, Line
@@ -36,7 +36,7 @@ class ClockLooks:
     line: Line | None = None
     unknown: str | None = None
 
-    def summarise(self, kind: WorkloadKind, params: Params, client: Result, server: Result) -> Measured:
+    def summarise(self, kind: WorkloadKind, params: Params, client: Result, server: Result) -> TrialMeasurements:
         """The measurements. What needs one clock is by the line between both looks, with its uncertainty; or it is left
         out, with a note that says why."""
         if self.are_one:
@@ -50,8 +50,8 @@ class ClockLooks:
         return summarise_with(kind, params, client, server, delays, self.clocks)
 
 
-def _without(measured: Measured, why: str | None) -> Measured:
-    measured.notes.extend(leave_out_what_needs_one_clock(measured, why))
+def _without(measured: TrialMeasurements, why: str | None) -> TrialMeasurements:
+    measured.notes.extend(drop_one_clock_metrics(measured, why))
     return measured
 
 
@@ -80,12 +80,12 @@ def summarise_with(
     server: Result,
     delays_ns: Mapping[str, Delays],
     clocks: TwoClocks,
-) -> Measured:
+) -> TrialMeasurements:
     """The measurements with these delays. A metric is as uncertain as it changes where all delays are longer or shorter
     by what the clocks are uncertain, and delays above the least one by what they may have drifted otherwise."""
     either_ns, drifted_ns = clocks.half_width_ns, clocks.before.half_width_ns + clocks.after.half_width_ns
 
-    def by(sign: int) -> Measured:
+    def by(sign: int) -> TrialMeasurements:
         ends = _with_delays(params, client, server, delays_ns, sign * either_ns, sign * drifted_ns)
         return kind.summarise(params, *ends)
 
@@ -102,7 +102,7 @@ def summarise_with(
     return leave_out_what_is_too_short(measured)
 
 
-def leave_out_what_is_too_short(measured: Measured) -> Measured:
+def leave_out_what_is_too_short(measured: TrialMeasurements) -> TrialMeasurements:
     """Takes out the delays that are no longer than they are uncertain, with a note."""
     short = [
         column

@@ -48,10 +48,10 @@ _CREDENTIALS = struct.Struct("3i")
 _RUN = "run/"
 _PAGE = "page/"
 _TOKEN = "(?P<token>[0-9a-f]{16})"
-_TOLD_RUN = re.compile(rf"{_RUN}(?P<pid>[0-9]{{1,10}})/{_TOKEN}/(?P<name>{NAME.pattern})")
-_TOLD_PAGE = re.compile(rf"{_PAGE}(?P<device>[0-9]{{1,20}})-(?P<inode>[0-9]{{1,20}})/{_TOKEN}")
-_MAX_TOLD_BYTES = 256
-_MOST_TOLD = 1000
+_RUN_MESSAGE = re.compile(rf"{_RUN}(?P<pid>[0-9]{{1,10}})/{_TOKEN}/(?P<name>{NAME.pattern})")
+_PAGE_MESSAGE = re.compile(rf"{_PAGE}(?P<device>[0-9]{{1,20}})-(?P<inode>[0-9]{{1,20}})/{_TOKEN}")
+_MAX_MESSAGE_BYTES = 256
+_MOST_MESSAGES = 1000
 """Messages that are read at a look: anybody on this machine may send them, and as fast as they are read."""
 
 
@@ -67,13 +67,13 @@ class OtherRun:
         return f"{self.name} (process {self.pid})"
 
     @property
-    def told(self) -> str:
+    def socket_suffix(self) -> str:
         """The end of its socket's name."""
         return f"{_RUN}{self.pid}/{self.token}/{self.name}"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Page:
+class WatchingPage:
     """A page that looks at a run.
 
     Attributes:
@@ -84,7 +84,7 @@ class Page:
     token: str
 
     @property
-    def told(self) -> str:
+    def socket_suffix(self) -> str:
         """The end of its socket's name."""
         device, inode = self.directory
         return f"{_PAGE}{device}-{inode}/{self.token}"
@@ -93,11 +93,11 @@ class Page:
 class Presence:
     """This run, announced for as long as it measures, and the others and the pages that it notices."""
 
-    def __init__(self, own: OtherRun, here: socket.socket | None) -> None:
-        self._own = own
+    def __init__(self, this_run: OtherRun, here: socket.socket | None) -> None:
+        self._this_run = this_run
         self._here = here
-        self._seen: set[OtherRun | Page] = set()
-        self._last: set[OtherRun | Page] | None = None
+        self._seen: set[OtherRun | WatchingPage] = set()
+        self._last: set[OtherRun | WatchingPage] | None = None
         self._looked_s = -math.inf
         self.next_trial()
 
@@ -124,47 +124,47 @@ class Presence:
         noticed = self._noticed()
         if noticed is None:
             return record
-        is_watched = any(isinstance(item, Page) and item.directory == directory for item in noticed)
+        is_watched = any(isinstance(item, WatchingPage) and item.directory == directory for item in noticed)
         return replace(record, other_runs=_names(noticed), watched=None if directory is None else is_watched)
 
-    def _noticed(self) -> set[OtherRun | Page] | None:
+    def _noticed(self) -> set[OtherRun | WatchingPage] | None:
         """All that were there since the trial began; None where that cannot be known."""
         now = self._now()
         return None if now is None else self._seen | self._heard() | now
 
-    def _now(self) -> set[OtherRun | Page] | None:
+    def _now(self) -> set[OtherRun | WatchingPage] | None:
         results = None if self._here is None else _announced_now()
         self._looked_s = time.monotonic()
-        self._last = None if results is None else results - {self._own}
+        self._last = None if results is None else results - {self._this_run}
         return self._last
 
-    def _heard(self) -> set[OtherRun | Page]:
+    def _heard(self) -> set[OtherRun | WatchingPage]:
         """Runs that have begun since the last look."""
-        heard: set[OtherRun | Page] = set()
+        heard: set[OtherRun | WatchingPage] = set()
         here = self._here
         if here is None:
             return heard
         with contextlib.suppress(BlockingIOError):
-            for _ in range(_MOST_TOLD):
+            for _ in range(_MOST_MESSAGES):
                 message, rights, _, _ = here.recvmsg(
-                    _MAX_TOLD_BYTES, socket.CMSG_SPACE(_CREDENTIALS.size), socket.MSG_DONTWAIT
+                    _MAX_MESSAGE_BYTES, socket.CMSG_SPACE(_CREDENTIALS.size), socket.MSG_DONTWAIT
                 )
                 result = _parse(message.decode(errors="replace"))
-                if isinstance(result, Page) or (result is not None and _is_from_trusted(rights)):
+                if isinstance(result, WatchingPage) or (result is not None and _is_from_trusted(rights)):
                     heard.add(result)
         return heard
 
 
 @contextlib.contextmanager
 def measuring(
-    name: str, *, wait: bool, told: Callable[[str], None], meanwhile: Callable[[], None] = lambda: None
+    name: str, *, wait: bool, report: Callable[[str], None], meanwhile: Callable[[], None] = lambda: None
 ) -> Iterator[Presence]:
     """Announces a run until it ends, and says where others measure meanwhile.
 
     Args:
         name: of its experiment.
         wait: whether to begin only when no other run measures.
-        told: gets a sentence for people: which others measure, or for which it waits.
+        report: gets a sentence for people: which others measure, or for which it waits.
         meanwhile: is called now and then while it waits, and may raise to end that.
     """
     require(NAME, name, "an experiment")
@@ -174,13 +174,13 @@ def measuring(
     while wait and others:
         if others != waits_for:
             waits_for = others
-            told(f"waiting for {_named(others)} to end")
+            report(f"waiting for {_named(others)} to end")
         time.sleep(POLL_S)
         meanwhile()
         here, others = _announced(other_run, only_alone=wait)
     if others:
         measure = "measures" if len(others) == 1 else "measure"
-        told(
+        report(
             f"{_named(others)} {measure} on this machine, too; the runs disturb each other, and each trial says so. "
             "Let a run wait for others with --wait"
         )
@@ -200,8 +200,8 @@ def running() -> set[OtherRun] | None:
 def announced_page(directory: tuple[int, int]) -> socket.socket | None:
     """Announces a page that looks at the run of a directory, until the socket is closed; None where there are no such
     names."""
-    page = Page(directory=directory, token=secrets.token_hex(8))
-    return _announce(page.told, running() or set())
+    page = WatchingPage(directory=directory, token=secrets.token_hex(8))
+    return _announce(page.socket_suffix, running() or set())
 
 
 def _named(others: set[OtherRun]) -> str:
@@ -219,7 +219,7 @@ def _announced(other_run: OtherRun, *, only_alone: bool) -> tuple[socket.socket 
         others = running() or set()
         if others and only_alone:
             return None, others
-        here = _announce(other_run.told, others)
+        here = _announce(other_run.socket_suffix, others)
         if here is None or not only_alone:
             return here, others
         # Runs in other network namespaces do not share this lock. Of two runs that started at once, one continues.
@@ -244,7 +244,7 @@ def _announce(text: str, runs: Iterable[OtherRun]) -> socket.socket | None:
         return None
     for run in runs:
         with contextlib.suppress(OSError):  # a run that has just ended need not be informed
-            here.sendto(text.encode(), socket.MSG_DONTWAIT, f"\0{PREFIX}{run.told}")
+            here.sendto(text.encode(), socket.MSG_DONTWAIT, f"\0{PREFIX}{run.socket_suffix}")
     return here
 
 
@@ -264,7 +264,7 @@ def _turn() -> Iterator[None]:
             held.close()
 
 
-def _announced_now() -> set[OtherRun | Page] | None:
+def _announced_now() -> set[OtherRun | WatchingPage] | None:
     """The runs of root and of this user, and the pages; None where that cannot be known.
 
     Pages are believed, since their servers are no one who counts: they have given up their rights. A page is a remark
@@ -274,11 +274,11 @@ def _announced_now() -> set[OtherRun | Page] | None:
     return None if results is None else _believed(results)
 
 
-def _believed(results: Iterable[Announcement]) -> set[OtherRun | Page]:
+def _believed(results: Iterable[Announcement]) -> set[OtherRun | WatchingPage]:
     parsed = {result.inode: answer for result in results if (answer := _parse(result.name)) is not None}
     runs = {inode: answers.pid for inode, answers in parsed.items() if isinstance(answers, OtherRun)}
     trusted = trusted_sockets(runs)
-    return {answers for inode, answers in parsed.items() if isinstance(answers, Page) or inode in trusted}
+    return {answers for inode, answers in parsed.items() if isinstance(answers, WatchingPage) or inode in trusted}
 
 
 def _is_from_trusted(rights: list[tuple[int, int, bytes]]) -> bool:
@@ -287,14 +287,14 @@ def _is_from_trusted(rights: list[tuple[int, int, bytes]]) -> bool:
     return any(len(data) == _CREDENTIALS.size and is_trusted(_CREDENTIALS.unpack(data)[1]) for data in sent)
 
 
-def _parse(text: str) -> OtherRun | Page | None:
+def _parse(text: str) -> OtherRun | WatchingPage | None:
     """A run or a page, by what it says of itself; None for anything else."""
-    if match := _TOLD_RUN.fullmatch(text):
+    if match := _RUN_MESSAGE.fullmatch(text):
         return OtherRun(name=match["name"], pid=int(match["pid"]), token=match["token"])
-    if match := _TOLD_PAGE.fullmatch(text):
-        return Page(directory=(int(match["device"]), int(match["inode"])), token=match["token"])
+    if match := _PAGE_MESSAGE.fullmatch(text):
+        return WatchingPage(directory=(int(match["device"]), int(match["inode"])), token=match["token"])
     return None
 
 
-def _names(noticed: Iterable[OtherRun | Page]) -> list[str]:
+def _names(noticed: Iterable[OtherRun | WatchingPage]) -> list[str]:
     return sorted({item.name for item in noticed if isinstance(item, OtherRun)})

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from ..agent import Agent
-from ..agent.requests import Run, Serve
+from ..agent.requests import ClientRunRequest, Serve
 from ..model.leg import Legs
 from ..model.observer import Observer
 from ..model.parameter import Scalar
@@ -24,21 +24,21 @@ class Hosts:
     """The agents of both ends, and the legs between them by the family of the client's addresses.
 
     Attributes:
-        own: the family of the path.
+        family: the family of the path.
         legs: in the order in which flows that use several families get their addresses.
         first_silence_ns: how long a server of datagrams waits where none has arrived; None: the agent's default.
     """
 
     client: Agent
     server: Agent
-    own: Family
+    family: Family
     legs: Mapping[Family, Legs]
     first_silence_ns: int | None = None
 
     def of(self, part: Part) -> list[Legs]:
         """The legs of a part."""
         if not part.families:
-            return [self.legs[part.family or self.own]]
+            return [self.legs[part.family or self.family]]
         return [legs for family, legs in self.legs.items() if family in part.families]
 
 
@@ -157,7 +157,7 @@ def _serve(part: Part, hosts: Hosts, session: str, token: str) -> int:
 def _run(part: Part, hosts: Hosts, session: str, token: str, port: int) -> Future[Result]:
     first, *others = (legs[0] for legs in hosts.of(part))
     return hosts.client.ask(
-        Run(
+        ClientRunRequest(
             session=session,
             workload=part.workload,
             token=token,

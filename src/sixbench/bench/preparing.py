@@ -14,12 +14,12 @@ from .events import forget_path_mtu
 from .laboratory import Laboratory
 from .processors import placement_of
 from .proof.packets import viewpoints
-from .record import Trial
-from .setting import Setting
+from .record import TrialTask
+from .setting import TrialSetting
 from .workloads import performer_of
 
 
-def prepare(trial: Trial, laboratory: Laboratory, network: Network, *, keeps_packets: bool) -> Setting:
+def prepare(trial: TrialTask, laboratory: Laboratory, network: Network, *, keeps_packets: bool) -> TrialSetting:
     """The place of a trial. Nobody is asked.
 
     Args:
@@ -38,7 +38,7 @@ def prepare(trial: Trial, laboratory: Laboratory, network: Network, *, keeps_pac
         for family in kind.families(params)
         if family != network.family
     }
-    return Setting(
+    return TrialSetting(
         laboratory=laboratory,
         network=network,
         kind=kind,
@@ -57,7 +57,7 @@ def prepare(trial: Trial, laboratory: Laboratory, network: Network, *, keeps_pac
     )
 
 
-def make_ready(setting: Setting) -> Setting:
+def make_ready(setting: TrialSetting) -> TrialSetting:
     """Puts the nodes on processors, which do not sleep from then on, and makes them forget the path MTUs that they
     learned. Raises `AgentError`."""
     laboratory = setting.laboratory

@@ -24,7 +24,7 @@ from ..rfc.rfc_test import RfcTest
 from ..store import RunState
 from .laboratory import Laboratories
 from .open_run import OpenRun
-from .record import Trial
+from .record import TrialTask
 from .scheduler import RunEnd, built
 from .trial import References, run_trial
 
@@ -78,7 +78,7 @@ class _Tests:
         self.any_failed = any(record.status == "failed" for record in done)
         self.records = by_place(done)
         self.places = Places(experiment=self.experiment, procedure=procedure, records=self.records)
-        self.left = [test.lasts(self.places.own) for test, _, _ in self.places.each()]
+        self.left = [test.lasts(self.places.lengths) for test, _, _ in self.places.each()]
 
     def run(self) -> None:
         """All tests, size by size."""
@@ -123,7 +123,7 @@ class _Tests:
         self._report()
         self.observer.trial_begins(self.experiment, own, planned)
         self.sequence += 1
-        trial = Trial(experiment=self.experiment, combination=own, planned=planned, sequence=self.sequence)
+        trial = TrialTask(experiment=self.experiment, combination=own, planned=planned, sequence=self.sequence)
         laboratory, network = self.laboratories.get(path, combination.topology_of(path.name))
         if self.presence is not None:
             self.presence.next_trial()

@@ -22,7 +22,7 @@ from ..model.topology import Topology
 from ..model.workload import Workload
 from ..model.workloads import WORKLOADS
 from ..store import HostFacts, ProcessorUse
-from .kernels import Kernel
+from .kernels import KernelProcessors
 from .on_host import kernel_of
 
 
@@ -36,7 +36,7 @@ class Placed:
     """
 
     by_node: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    by_kernel: Mapping[Kernel, frozenset[int]] = field(default_factory=dict)
+    by_kernel: Mapping[KernelProcessors, frozenset[int]] = field(default_factory=dict)
 
 
 class Processors:
@@ -45,11 +45,11 @@ class Processors:
     def __init__(self, hub: AgentHub) -> None:
         self._hub = hub
         self._wanted: bool | None = False
-        self.here = Kernel(usable_processors())
+        self.here = KernelProcessors(usable_processors())
         """Those of this machine."""
-        self._of_hosts: dict[str, Kernel] = {}
+        self._of_hosts: dict[str, KernelProcessors] = {}
         self._throttle_counters = throttle_counters(self.here.usable)
-        self._own = set(self.here.usable)
+        self._pinned = set(self.here.usable)
         self._fastest_ns: dict[int, int] = {}
 
     def start(self, keep_awake: bool | None, topologies: Sequence[Topology] = ()) -> None:
@@ -82,7 +82,7 @@ class Processors:
         for kernel in dict.fromkeys([self.here, *self._of_hosts.values()]):
             kernel.renew(self._hub)
 
-    def of(self, host: str | None) -> Kernel:
+    def of(self, host: str | None) -> KernelProcessors:
         """Those of a host that was joined; None: of this machine."""
         return self.here if host is None else self._of_hosts[host]
 
@@ -111,7 +111,7 @@ class Processors:
         return times.median_ns / fastest_ns - 1
 
     def placement(
-        self, policy: Placement, agents: Mapping[str, Agent], emulator: tuple[Kernel, int] | None = None
+        self, policy: Placement, agents: Mapping[str, Agent], emulator: tuple[KernelProcessors, int] | None = None
     ) -> Placed:
         """Planned placement of nodes: those of each kernel by the policy.
 
@@ -120,7 +120,7 @@ class Processors:
             emulator: the processor of the emulator, and whose it is.
         """
         server = list(agents)[-1]
-        nodes: dict[Kernel, list[str]] = {}
+        nodes: dict[KernelProcessors, list[str]] = {}
         for name, agent in agents.items():
             nodes.setdefault(self.of(agent.host), []).append(name)
         by_node: dict[str, tuple[int, ...]] = {}
@@ -137,18 +137,18 @@ class Processors:
         """Moves this process to processors that no node runs on, where there are some."""
         usable = set(self.here.usable)
         numbers = (usable - placed.by_kernel.get(self.here, frozenset())) or usable
-        if numbers != self._own and pin(os.getpid(), numbers):
-            self._own = numbers
+        if numbers != self._pinned and pin(os.getpid(), numbers):
+            self._pinned = numbers
 
     def is_off(self, placed: Placed) -> bool:
         """True if this process keeps off the processors of the nodes."""
-        return bool(placed.by_kernel) and self._own.isdisjoint(placed.by_kernel.get(self.here, frozenset()))
+        return bool(placed.by_kernel) and self._pinned.isdisjoint(placed.by_kernel.get(self.here, frozenset()))
 
     def close(self) -> None:
         """Lets them sleep again, and this process run everywhere."""
         usable = set(self.here.usable)
-        if self._own != usable and pin(os.getpid(), usable):
-            self._own = usable
+        if self._pinned != usable and pin(os.getpid(), usable):
+            self._pinned = usable
         for kernel in dict.fromkeys([self.here, *self._of_hosts.values()]):
             kernel.let_sleep(self._hub)
 

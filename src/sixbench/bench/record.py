@@ -15,7 +15,7 @@ from ..model.workloads import WORKLOADS
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trial:
+class TrialTask:
     """A trial of an experiment that is to be run.
 
     Attributes:
@@ -36,7 +36,7 @@ class Trial:
         return WORKLOADS[self.combination.workload.kind]
 
 
-def blank_record(trial: Trial) -> TrialRecord:
+def blank_record(trial: TrialTask) -> TrialRecord:
     """The record of a trial before anything is known about how it went."""
     path, combination = trial.path, trial.combination
     return TrialRecord(

@@ -14,12 +14,12 @@ from ..model.reason import Reason, ReasonKind
 from .bypass import ByWorkload, bypass_of
 from .laboratory import Laboratories, Laboratory
 from .other_runs import Presence
-from .record import Trial
+from .record import TrialTask
 from .trial import Outcome, References, Theory, failed_outcome, run_trial
 
 
 @dataclass(kw_only=True)
-class Runner:
+class TrialRunner:
     """The trials of an experiment, one after the other.
 
     Attributes:
@@ -47,7 +47,7 @@ class Runner:
         Raises `LabError`, `AgentError` or `CapabilityError` where the first network of all cannot be built.
         """
         combination = self.experiment.combination(planned.combination)
-        trial = Trial(experiment=self.experiment, combination=combination, planned=planned, sequence=sequence)
+        trial = TrialTask(experiment=self.experiment, combination=combination, planned=planned, sequence=sequence)
         try:
             laboratory, network = self._network(trial.path, combination.topology_of(planned.path))
         except (LabError, AgentError, CapabilityError) as error:

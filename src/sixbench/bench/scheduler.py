@@ -25,7 +25,7 @@ from .node_settings import merged
 from .open_run import OpenRun
 from .probing_hosts import with_clocks
 from .remaining import Remaining
-from .runner import Runner
+from .runner import TrialRunner
 from .trial import Outcome
 from .underlays import read_again
 
@@ -46,7 +46,7 @@ def run_experiment(run: OpenRun, observer: Observer) -> RunEnd:
         LabError, CapabilityError: the first network cannot be built.
         WriteError: a trial cannot be kept.
     """
-    clock = RunClock(run.done)
+    clock = MeasuredTime(run.done)
     experiment, writer = run.experiment, run.writer
     laboratories = run.kept or Laboratories(run.hub, experiment)
     laboratories.forget_times()
@@ -75,7 +75,7 @@ def run_experiment(run: OpenRun, observer: Observer) -> RunEnd:
     return RunEnd(state=state, trials=len(loop.by_key))
 
 
-class Built(TypedDict):
+class BuildTimes(TypedDict):
     """The keys of a manifest that say what was built."""
 
     lab_build_ns: list[int]
@@ -83,7 +83,7 @@ class Built(TypedDict):
     install_ns: dict[str, list[int]]
 
 
-def built(writer: RunWriter, laboratories: Laboratories) -> Built:
+def built(writer: RunWriter, laboratories: Laboratories) -> BuildTimes:
     """The manifest's part about the networks that were built, with those of before."""
     before, environment = writer.manifest.install_ns, writer.manifest.environment
     return {
@@ -105,7 +105,7 @@ class _Loop:
     open_run: OpenRun
     laboratories: Laboratories
     observer: Observer
-    clock: RunClock
+    clock: MeasuredTime
 
     def __post_init__(self) -> None:
         self.experiment, self.writer, done = self.open_run.experiment, self.open_run.writer, self.open_run.done
@@ -121,7 +121,7 @@ class _Loop:
         self.clock_watch = ClockWatch(self.laboratories.hub, self.writer)
 
     def run(self) -> None:
-        self.runner = Runner(
+        self.runner = TrialRunner(
             experiment=self.experiment,
             laboratories=self.laboratories,
             theory=self.open_run.theory,
@@ -201,7 +201,7 @@ class _Loop:
         self.observer.progress(done, done + rest.trials, rest.time_ns, decided)
 
 
-class RunClock:
+class MeasuredTime:
     """Time for which a run has measured: the lengths of its recorded trials, and the time since the process went on
     with it.
 

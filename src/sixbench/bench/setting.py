@@ -22,7 +22,7 @@ from .under_way import first_silence_ns
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting:
+class TrialSetting:
     """The place of a trial.
 
     Attributes:
@@ -73,7 +73,7 @@ class Setting:
         return Hosts(
             client=client,
             server=server,
-            own=self.network.family,
+            family=self.network.family,
             legs=self.legs,
             first_silence_ns=first_silence_ns(self.network),
         )

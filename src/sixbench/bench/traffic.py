@@ -10,14 +10,18 @@ from ..model.observer import Observer
 from ..model.parameter import Scalar
 from ..model.workload import Result
 from .events import Events
-from .setting import Setting
+from .setting import TrialSetting
 from .witnesses import Witnesses
 from .workloads import performer_of
 from .workloads.performer import Performance
 
 
 def perform(
-    setting: Setting, params: dict[str, Scalar], events: Events, witnesses: Witnesses, observer: Observer | None = None
+    setting: TrialSetting,
+    params: dict[str, Scalar],
+    events: Events,
+    witnesses: Witnesses,
+    observer: Observer | None = None,
 ) -> Performance:
     """Runs the workload. Raises `AgentError` or `LabError`.
 

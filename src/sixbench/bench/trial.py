@@ -17,7 +17,7 @@ from ..model.path import Path
 from ..model.reason import Reason, ReasonKind
 from ..model.topology import Topology
 from ..model.trial import Status, TrialRecord
-from ..model.workload import Measured
+from ..model.workload import TrialMeasurements
 from ..model.workloads import WORKLOADS
 from .by_machine import namespaces
 from .events import Events
@@ -27,8 +27,8 @@ from .one_way import ClockLooks
 from .parts import parts_of
 from .preparing import make_ready, prepare
 from .proof.case import Case, Testimony
-from .record import Trial, blank_record, without_series
-from .setting import Setting
+from .record import TrialTask, blank_record, without_series
+from .setting import TrialSetting
 from .traffic import perform
 from .witnesses import Witnesses
 from .witnesses.processors import ProcessorTimes
@@ -71,13 +71,13 @@ class Verdict:
 
     status: Status
     reasons: list[Reason]
-    measured: Measured = field(default_factory=Measured)
+    measured: TrialMeasurements = field(default_factory=TrialMeasurements)
     evidence: Evidence = NO_EVIDENCE
     limited_by: str | None = None
 
 
 def run_trial(
-    trial: Trial,
+    trial: TrialTask,
     laboratory: Laboratory,
     network: Network,
     references: References,
@@ -125,10 +125,10 @@ def run_trial(
 def _failure(error: AgentError | LabError, laboratory: Laboratory) -> Reason:
     """The reason why a trial has failed in which this happened."""
     kind = ReasonKind.AGENT_FAILED if isinstance(error, AgentError) else ReasonKind.NETWORK_FAILED
-    return Reason(kind=kind, text=laboratory.with_the_dead(error))
+    return Reason(kind=kind, text=laboratory.error_with_causes(error))
 
 
-def _case(trial: Trial, setting: Setting, performance: Performance, witnesses: Witnesses) -> Case:
+def _case(trial: TrialTask, setting: TrialSetting, performance: Performance, witnesses: Witnesses) -> Case:
     """The trial as it is to be judged, without anybody who could be asked."""
     kind, params = setting.kind, setting.params | witnesses.params
     return Case(
@@ -173,7 +173,7 @@ def judge(case: Case, witnesses: Witnesses) -> Verdict:
 
 
 def _compared(
-    record: TrialRecord, trial: Trial, setting: Setting, verdict: Verdict, references: References
+    record: TrialRecord, trial: TrialTask, setting: TrialSetting, verdict: Verdict, references: References
 ) -> TrialRecord:
     """The record with the verdict, beside theory and what the tester can do; and what limited the trial by these."""
     experiment, combination, kind, params = trial.experiment, trial.combination, setting.kind, setting.params
@@ -204,6 +204,6 @@ def _compared(
     )
 
 
-def failed_outcome(trial: Trial, reason: Reason) -> Outcome:
+def failed_outcome(trial: TrialTask, reason: Reason) -> Outcome:
     """The record of a trial that could not start."""
     return Outcome(record=replace(blank_record(trial), reasons=[reason]))

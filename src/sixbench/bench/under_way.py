@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..lab.queues import queue_bytes
-from ..model.direction import Direction
+from ..model.direction import LinkDirection
 from ..model.network import Network
 from ..model.topology import Link, Topology
 
@@ -34,7 +34,7 @@ def residual_ns(topology: Topology) -> int:
     return min(_crossing_ns(topology, queue_bytes), MAX_RESIDUAL_NS)
 
 
-def _crossing_ns(topology: Topology, sent_bytes: Callable[[Link, Direction], int]) -> int:
+def _crossing_ns(topology: Topology, sent_bytes: Callable[[Link, LinkDirection], int]) -> int:
     """The longest delay of every link, and the time that this many bytes take at its rate, where it has one. The
     slowest of its directions counts, and of what events make of them."""
     return sum(
@@ -43,7 +43,7 @@ def _crossing_ns(topology: Topology, sent_bytes: Callable[[Link, Direction], int
     )
 
 
-def _passing_ns(link: Link, direction: Direction, sent_bytes: Callable[[Link, Direction], int]) -> int:
+def _passing_ns(link: Link, direction: LinkDirection, sent_bytes: Callable[[Link, LinkDirection], int]) -> int:
     if direction.rate_bps is None:
         return direction.impairments.longest_delay_ns
     on_wire_bytes = direction.framing.carried_bytes(sent_bytes(link, direction))

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..agent import Agent, AgentHub
-from ..agent.requests import Run, Serve
+from ..agent.requests import ClientRunRequest, Serve
 from ..lab.machines import agent_of
 from ..mechanisms import MechanismError, install
 from ..model.errors import AgentError, CapabilityError
@@ -98,7 +98,9 @@ def _probe(near: Host, far: Host, client: Agent, server: Agent) -> UnderlayReadi
         Serve(session=key, workload=workload, token=token, params=PARAMS, address=other, peer=own),
         timeout_s=ANSWER_TIMEOUT_S,
     )
-    run = Run(session=key, workload=workload, address=own, peer=other, port=served.port, token=token, params=PARAMS)
+    run = ClientRunRequest(
+        session=key, workload=workload, address=own, peer=other, port=served.port, token=token, params=PARAMS
+    )
     try:
         there = wait_for_run(client, client.ask(run), key, LIMIT_NS)
         back = finish(server, key, workload, PARAMS, there)

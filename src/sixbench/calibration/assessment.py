@@ -10,9 +10,9 @@ import numpy as np
 from ..model.calibration import Calibrated
 from ..stats import clopper_pearson, half_width, held_out, wilson
 from ..stats.prediction import half_width as prediction_half_width
-from .metric import CalibratedMetric, Count, Deviation, Match
+from .metric import CalibratedMetric, CountReading, DeviationReading, MatchReading
 from .readings import Readings
-from .results import AtTruth, Interval, OverPath
+from .results import AtTruth, OverPath, ValueInterval
 
 CONFIDENCE = 0.95
 VALID_SHARE = 0.9
@@ -41,19 +41,19 @@ def assess(found: Iterable[Readings]) -> list[OverPath]:
 def _at(readings: Readings, levels: int) -> AtTruth:
     simultaneous = 1 - (1 - CONFIDENCE) / levels
     values = list(readings.by_block.values())
-    deviations = [item for item in values if isinstance(item, Deviation)]
-    counts = [item for item in values if isinstance(item, Count)]
-    matches = [item for item in values if isinstance(item, Match)]
+    deviations = [item for item in values if isinstance(item, DeviationReading)]
+    counts = [item for item in values if isinstance(item, CountReading)]
+    matches = [item for item in values if isinstance(item, MatchReading)]
     if deviations:
         return _of_deviations(readings, deviations, simultaneous)
     return _of_counts(readings, counts, simultaneous) if counts else _of_matches(readings, matches)
 
 
-def _of_deviations(own: Readings, readings: Sequence[Deviation], simultaneous: float) -> AtTruth:
+def _of_deviations(own: Readings, readings: Sequence[DeviationReading], simultaneous: float) -> AtTruth:
     errors = [error_of(own.metric, reading) for reading in readings]
     width = half_width(errors, simultaneous)
     mean = float(np.mean(errors))
-    bias = None if width is None else Interval(value=mean, low=mean - width, high=mean + width)
+    bias = None if width is None else ValueInterval(value=mean, low=mean - width, high=mean + width)
     inside = held_out(errors, confidence=CONFIDENCE)
     uncertainty = prediction_half_width(errors, CONFIDENCE)
     limit = own.metric.limit
@@ -76,16 +76,16 @@ def _of_deviations(own: Readings, readings: Sequence[Deviation], simultaneous: f
     )
 
 
-def _of_counts(own: Readings, readings: Sequence[Count], simultaneous: float) -> AtTruth:
-    number, of = sum(reading.found for reading in readings), sum(reading.of for reading in readings)
+def _of_counts(own: Readings, readings: Sequence[CountReading], simultaneous: float) -> AtTruth:
+    number, of = sum(reading.number for reading in readings), sum(reading.of for reading in readings)
     dispersion, truth = readings[0].dispersion, readings[0].probability
     low, high = wilson(number, of, simultaneous, dispersion)
-    intervals = [wilson(reading.found, reading.of, CONFIDENCE, reading.dispersion) for reading in readings]
-    shares = [reading.found / reading.of for reading in readings]
+    intervals = [wilson(reading.number, reading.of, CONFIDENCE, reading.dispersion) for reading in readings]
+    shares = [reading.number / reading.of for reading in readings]
     covered = sum(
         low_of <= count.probability <= high_of for count, (low_of, high_of) in zip(readings, intervals, strict=True)
     )
-    bias = Interval(value=number / of - truth, low=low - truth, high=high - truth)
+    bias = ValueInterval(value=number / of - truth, low=low - truth, high=high - truth)
     return AtTruth(
         truth=own.level.truth,
         trials=len(readings),
@@ -101,7 +101,7 @@ def _of_counts(own: Readings, readings: Sequence[Count], simultaneous: float) ->
     )
 
 
-def _of_matches(own: Readings, readings: Sequence[Match]) -> AtTruth:
+def _of_matches(own: Readings, readings: Sequence[MatchReading]) -> AtTruth:
     exact = sum(reading.difference is None for reading in readings)
     truths = [reading.truth for reading in readings if reading.truth is not None]
     return AtTruth(
@@ -116,7 +116,7 @@ def _of_matches(own: Readings, readings: Sequence[Match]) -> AtTruth:
     )
 
 
-def error_of(metric: CalibratedMetric, reading: Deviation) -> float:
+def error_of(metric: CalibratedMetric, reading: DeviationReading) -> float:
     """The measured value minus the true one, as a share of the truth or in the unit of the metric."""
     error = reading.measured - reading.truth
     return error / reading.truth if metric.scale == "relative" else error
@@ -131,30 +131,30 @@ def _mean(values: Sequence[float]) -> float | None:
     return float(np.mean(values)) if values else None
 
 
-def _pooled_bias(levels: Sequence[Readings]) -> Interval | None:
+def _pooled_bias(levels: Sequence[Readings]) -> ValueInterval | None:
     """The bias over all truths. The mean of each block is one value, because the trials of a block may share a
     reference."""
     by_block: dict[int, list[float]] = {}
     for readings in levels:
         for block, reading in readings.by_block.items():
-            if isinstance(reading, Deviation):
+            if isinstance(reading, DeviationReading):
                 by_block.setdefault(block, []).append(error_of(readings.metric, reading))
-            elif isinstance(reading, Count):
-                by_block.setdefault(block, []).append(reading.found / reading.of - reading.probability)
+            elif isinstance(reading, CountReading):
+                by_block.setdefault(block, []).append(reading.number / reading.of - reading.probability)
     means = [float(np.mean(values)) for values in by_block.values()]
     width = half_width(means, CONFIDENCE)
     if width is None:
         return None
     value = float(np.mean(means))
-    return Interval(value=value, low=value - width, high=value + width)
+    return ValueInterval(value=value, low=value - width, high=value + width)
 
 
-def _coverage(at: Sequence[AtTruth]) -> Interval | None:
+def _coverage(at: Sequence[AtTruth]) -> ValueInterval | None:
     covered, judged = sum(at_truth.covered for at_truth in at), sum(at_truth.judged for at_truth in at)
     if not judged:
         return None
     low, high = clopper_pearson(covered, judged, CONFIDENCE)
-    return Interval(value=covered / judged, low=low, high=high)
+    return ValueInterval(value=covered / judged, low=low, high=high)
 
 
 def _summary(metric: CalibratedMetric, path: str, at: Sequence[AtTruth]) -> Calibrated | None:

@@ -53,33 +53,33 @@ def _reach(at_truth: AtTruth) -> float:
 @dataclass
 class _Figure:
     metric: CalibratedMetric
-    found: Sequence[OverPath]
+    results: Sequence[OverPath]
     width_in: float
     tips: dict[str, list[str]] = field(default_factory=dict)
 
     def draw(self) -> Picture:
         with style.house_style():
-            has_errors = any(at_truth.bias is not None for over in self.found for at_truth in over.at)
+            has_errors = any(at_truth.bias is not None for over in self.results for at_truth in over.at)
             panels = [self._values, self._errors] if has_errors else [self._values]
             grid = PanelGrid.fitting(len(panels), self.width_in)
             figure = style.figure(0.6 + 2.6 * grid.rows, self.width_in)
             for place, panel in zip(grid.places(figure), panels, strict=True):
                 panel(place.axes[0])
             style.title(figure, self.metric.label)
-            style.legend(figure, [self._handle(over) for over in self.found])
+            style.legend(figure, [self._handle(over) for over in self.results])
             return Picture(figure=figure, tips=self.tips)
 
     def _values(self, axes: Axes) -> None:
         points = [
             (at_truth.expected, fmean(at_truth.measured))
-            for over in self.found
+            for over in self.results
             for at_truth in over.at
             if at_truth.expected is not None and at_truth.measured
         ]
         everything = [value for point in points for value in point if value > 0] or [1.0]
         ends = [min(everything) / 1.3, max(everything) * 1.3]
         axes.plot(ends, ends, color=style.MUTED, linewidth=0.8, zorder=1)
-        for over in self.found:
+        for over in self.results:
             shown = [at_truth for at_truth in over.at if at_truth.expected is not None and at_truth.measured]
             gid = f"m-{over.path}"
             marks = axes.plot(
@@ -101,17 +101,17 @@ class _Figure:
         axes.tick_params(axis="x", labelrotation=30)
 
     def _errors(self, axes: Axes) -> None:
-        truths = sorted({truth.truth for over in self.found for truth in over.at})
+        truths = sorted({truth.truth for over in self.results for truth in over.at})
         axes.axhline(0, color=style.MUTED, linewidth=0.8, zorder=1)
-        beyond: list[cut.Interval] = []
-        for number, over in enumerate(self.found):
-            shift = (number - (len(self.found) - 1) / 2) * 3 * _SHIFT
+        beyond: list[cut.DrawnInterval] = []
+        for number, over in enumerate(self.results):
+            shift = (number - (len(self.results) - 1) / 2) * 3 * _SHIFT
             for at_truth in over.at:
                 place = truths.index(at_truth.truth) + shift
                 self._error_of(axes, over, at_truth, place)
                 beyond += self._intervals(over, at_truth, place)
         axes.set_xlim(-0.6, len(truths) - 0.4)
-        every = [truth for over in self.found for truth in over.at if truth.bias is not None]
+        every = [truth for over in self.results for truth in over.at if truth.bias is not None]
         reach = [_reach(truth) for truth in every if truth.is_trusted] or [_reach(truth) for truth in every]
         if max(reach, default=0.0) > 0:
             axes.set_ylim(-1.15 * max(reach), 1.15 * max(reach))
@@ -122,7 +122,7 @@ class _Figure:
         axes.set_xlabel(words.factor(self.metric.column))
         axes.set_ylabel("measured minus true")
 
-    def _intervals(self, over: OverPath, at_truth: AtTruth, place: float) -> list[cut.Interval]:
+    def _intervals(self, over: OverPath, at_truth: AtTruth, place: float) -> list[cut.DrawnInterval]:
         if at_truth.bias is None:
             return []
         reach = at_truth.uncertainty or 0.0
@@ -130,7 +130,7 @@ class _Figure:
             min(at_truth.bias.low, at_truth.bias.value - reach),
             max(at_truth.bias.high, at_truth.bias.value + reach),
         )
-        return [cut.Interval(place=place, low=low, high=high, colour=self._look(over.path)["color"])]
+        return [cut.DrawnInterval(place=place, low=low, high=high, colour=self._look(over.path)["color"])]
 
     def _error_of(self, axes: Axes, over: OverPath, at_truth: AtTruth, place: float) -> None:
         if at_truth.bias is None:
@@ -157,7 +157,7 @@ class _Figure:
         return f"{over.path}, {words.level(self.metric.column, at_truth.truth)}\n{text}"
 
     def _look(self, path: str) -> dict[str, str]:
-        path_style = style.styles_of([over.path for over in self.found])[path]
+        path_style = style.styles_of([over.path for over in self.results])[path]
         return {"color": path_style.colour, "marker": path_style.marker}
 
     def _handle(self, over: OverPath) -> Line2D:

@@ -39,7 +39,7 @@ class Level:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trial:
+class ReadingSource:
     """The parts from which a reading is made.
 
     Attributes:
@@ -55,7 +55,7 @@ class Trial:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Deviation:
+class DeviationReading:
     """A reading of something continuous, beside the truth. Both in the unit of the metric."""
 
     measured: float
@@ -63,23 +63,23 @@ class Deviation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Count:
+class CountReading:
     """A reading of something that happens to each packet with a known probability.
 
     Attributes:
-        found, of: the number of packets to which it happened, and the number of all.
+        number, of: the number of packets to which it happened, and the number of all.
         probability: the probability for each packet.
         dispersion: the variance of the count, divided by that of independent packets.
     """
 
-    found: int
+    number: int
     of: int
     probability: float
     dispersion: float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Match:
+class MatchReading:
     """A reading that is either exactly the truth or not.
 
     Attributes:
@@ -93,11 +93,11 @@ class Match:
     difference: str | None = None
 
 
-Reading = Deviation | Count | Match
+Reading = DeviationReading | CountReading | MatchReading
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limit:
+class UncertaintyLimit:
     """The uncertainty up to which a truth counts as measured well: the larger of the two.
 
     Attributes:
@@ -139,8 +139,8 @@ class CalibratedMetric:
     metrics: tuple[str, ...]
     levels: tuple[Level, ...]
     scale: Scale
-    limit: Limit | None = None
-    read: Callable[[Trial], Reading | None]
+    limit: UncertaintyLimit | None = None
+    read: Callable[[ReadingSource], Reading | None]
     note: str
     causes: str = ""
     is_number: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..report import words
 from .metric import CalibratedMetric
-from .results import AtTruth, Interval, OverPath
+from .results import AtTruth, OverPath, ValueInterval
 
 
 def deviation(metric: CalibratedMetric, value: float | None, *, sign: bool = True) -> str:
@@ -20,7 +20,7 @@ def value(metric: CalibratedMetric, measured: float) -> str:
     return f"{measured:g}" if metric.is_number else words.level(metric.column, float(f"{measured:.3g}"))
 
 
-def bias(metric: CalibratedMetric, interval: Interval | None) -> str:
+def bias(metric: CalibratedMetric, interval: ValueInterval | None) -> str:
     """The bias with its interval, such as `+0.002 % (−0.001 % to +0.005 %)`."""
     if interval is None:
         return ""
@@ -28,7 +28,7 @@ def bias(metric: CalibratedMetric, interval: Interval | None) -> str:
     return f"{deviation(metric, interval.value)} ({low} to {high})"
 
 
-def coverage(interval: Interval | None, over: OverPath) -> str:
+def coverage(interval: ValueInterval | None, over: OverPath) -> str:
     """The coverage, such as `191/200, 95.5 %`."""
     if interval is None:
         return ""

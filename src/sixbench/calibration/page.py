@@ -18,10 +18,10 @@ _LEAD = (
 )
 
 
-def sections(over_paths: Sequence[OverPath]) -> list[page.Section]:
+def sections(over_paths: Sequence[OverPath]) -> list[page.PageSection]:
     """One section for each quantity."""
     return [
-        page.Section(
+        page.PageSection(
             title=BY_NAME[name].label,
             sentences=[f"Measured with {BY_NAME[name].workload}. {BY_NAME[name].note}."],
             warnings=table.remarks(paths),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ..model.trial import TrialRecord
 from ..store import Run
 from .design import FACTOR
-from .metric import CalibratedMetric, Level, Reading, Trial
+from .metric import CalibratedMetric, Level, Reading, ReadingSource
 
 TRIALS = "trials"
 
@@ -48,7 +48,7 @@ def readings(run: Run, metrics: Iterable[CalibratedMetric]) -> list[Readings]:
             continue
         reference = references.get((metric.name, record.block, record.path, level.reference))
         directory = run.directory / TRIALS / record.key
-        reading = metric.read(Trial(level=level, record=record, reference=reference, directory=directory))
+        reading = metric.read(ReadingSource(level=level, record=record, reference=reference, directory=directory))
         if reading is None:
             own.unusable["it, or the trial that it is compared with, does not say"] += 1
         else:

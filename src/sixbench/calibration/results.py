@@ -8,7 +8,7 @@ from ..model.calibration import Calibrated
 
 
 @dataclass(frozen=True, kw_only=True)
-class Interval:
+class ValueInterval:
     """A value and its 95 % interval."""
 
     value: float
@@ -44,7 +44,7 @@ class AtTruth:
     truth: float
     trials: int
     unusable: dict[str, int] = field(default_factory=dict)
-    bias: Interval | None = None
+    bias: ValueInterval | None = None
     spread: float | None = None
     uncertainty: float | None = None
     covered: int = 0
@@ -67,8 +67,8 @@ class OverPath:
     metric: str
     path: str
     at: tuple[AtTruth, ...]
-    bias: Interval | None
-    coverage: Interval | None
+    bias: ValueInterval | None
+    coverage: ValueInterval | None
     summary: Calibrated | None
 
     @property

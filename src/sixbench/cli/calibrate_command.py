@@ -17,7 +17,7 @@ from .bugs import keeping_trials
 from .common import note, say_document, say_lines
 from .event_logs import event_log, observers
 from .options import CALIBRATION_OUT, EVENTS, QUIET, RESULTS_AS_JSON, WAIT
-from .progress import Progress
+from .progress import ProgressDisplay
 from .run_requests import RunOutput
 from .running import agent_hub, begin_run, first_manifest, tell
 
@@ -136,7 +136,7 @@ def _calibrate(request: CalibrationRequest) -> int:
         experiment, environment = probe_machine(hub, planned)
         manifest = first_manifest(directory, experiment, environment, quick=request.quick)
         with (
-            measuring(experiment.name, wait=request.wait, told=tell) as presence,
+            measuring(experiment.name, wait=request.wait, report=tell) as presence,
             begin_run(directory, manifest, is_named=out is not None) as writer,
         ):
             open_run = OpenRun(
@@ -163,7 +163,7 @@ def _go_on(request: CalibrationRequest, directory: Path, hub: AgentHub, log: Eve
             present(writer.directory, request.output.as_json, is_new=False)
             return Exit.DONE
         experiment, _ = probe_machine(hub, so_far.manifest.experiment)
-        with measuring(experiment.name, wait=request.wait, told=tell) as presence:
+        with measuring(experiment.name, wait=request.wait, report=tell) as presence:
             writer.save_manifest(state="running")
             rest = OpenRun(
                 experiment=experiment,
@@ -185,7 +185,7 @@ def _measure(open_run: OpenRun, output: RunOutput, log: EventLog | None) -> int:
     again = f"sixbench calibrate --out {directory}"
     with keeping_trials(directory, again):
         try:
-            with Progress(output.quiet, open_run.done) as progress:
+            with ProgressDisplay(output.quiet, open_run.done) as progress:
                 end = run_experiment(open_run, observers(progress, log))
         except Interrupted as stop:
             note(f"sixbench: stopped; continue with: {again}")

@@ -123,7 +123,7 @@ def _attempt_json(attempt: Attempt) -> dict[str, Any]:
         "reasons": list(attempt.reasons),
         "learned": [
             {"node": node, "to": destination, "mtu_bytes": mtu_bytes}
-            for (node, destination), mtu_bytes in attempt.told.items()
+            for (node, destination), mtu_bytes in attempt.learned_mtus.items()
         ],
         "links": [
             {
@@ -181,7 +181,7 @@ def _print_attempt(what: str, attempt: Attempt) -> None:
     say(f"  {what}: {attempt.outcome}")
     for reason in attempt.reasons:
         say(f"    {reason}")
-    for (node, destination), mtu_bytes in attempt.told.items():
+    for (node, destination), mtu_bytes in attempt.learned_mtus.items():
         say(f"    {node} learns that the path MTU to {destination} is {mtu_bytes}")
     if attempt.outcome == "refused":
         return

@@ -66,7 +66,7 @@ def run_in_guests(request: RunRequest, experiment: Experiment, clock: Clock) -> 
 
     refuse_in_guests(request.output.events)
     refuse_programs_in_guests(experiment.paths)
-    with measuring(experiment.name, wait=request.wait, told=tell):
+    with measuring(experiment.name, wait=request.wait, report=tell):
         directory = request.directory(experiment)
         environment = replace(gather(find_agent(), {}, in_user_namespace=False), clock=clock)
         manifest = request.first_manifest(directory, experiment, environment)
@@ -123,6 +123,6 @@ def doctor_in_guest(name: str, json: bool) -> int:
 
     result = examine_kernel(name, find_agent(), json)
     say_lines(result.stdout)
-    for line in result.said:
+    for line in result.stderr_lines:
         note(line)
     return result.exit

@@ -141,7 +141,7 @@ def _measure(request: MeasureRequest) -> int:
         event_log(request.events) as log,
         AgentHub(find_agent()) as hub,
         Machines(hub, target, ways) as machines,
-        measuring(MEASUREMENT, wait=False, told=tell) as presence,
+        measuring(MEASUREMENT, wait=False, report=tell) as presence,
     ):
         for why in machines.passed_over:
             note(f"not over that way: {why}")

@@ -32,7 +32,7 @@ from .bugs import keeping_trials
 from .colours import has_colour
 from .common import note, say_coloured, say_document
 from .measure_request import MeasureRequest
-from .progress import Progress
+from .progress import ProgressDisplay
 from .running import first_manifest
 
 
@@ -84,7 +84,7 @@ class Measuring:
         if timed_ns is not None and self.total == 1 and sys.stderr.isatty():
             note(f"measuring for {timed_ns / 1e9:g} s")
         try:
-            with Progress(quiet=not self._needs_progress()) as progress:
+            with ProgressDisplay(quiet=not self._needs_progress()) as progress:
                 shown = self.shows_intervals and not self.as_json and sys.stderr.isatty()
                 observer = self.observer = Observers(
                     progress, *([self.log] if self.log else []), *([_Shown(self)] if shown else [])

@@ -13,7 +13,7 @@ from ..model.quoting import text_of
 from ..plan.loading import default_directory
 from .bugs import keeping_trials
 from .common import note, say_document, say_lines
-from .progress import Progress
+from .progress import ProgressDisplay
 from .run_requests import RunOutput
 from .running import agent_hub, tell
 
@@ -65,8 +65,8 @@ def calibrate_null(request: NullCalibrationRequest) -> int:
     enter_namespace_if_needed(sys.argv[1:])
     with (
         agent_hub() as hub,
-        measuring(NAME, wait=request.wait, told=tell) as presence,
-        Progress(output.quiet) as progress,
+        measuring(NAME, wait=request.wait, report=tell) as presence,
+        ProgressDisplay(output.quiet) as progress,
     ):
         _, environment = probe_machine(hub, planned[0].experiment)
         directory = new_directory(directory) if out is None else directory

@@ -18,7 +18,7 @@ from .plan_text import time_words, trials_words
 from .tables import print_table
 
 if TYPE_CHECKING:
-    from ..bench.estimate import Estimate
+    from ..bench.estimate import RunEstimate
     from ..model.experiment import Experiment
     from ..model.paper import Claim, Paper, PublishedTable
 
@@ -63,7 +63,7 @@ class PaperRun:
 
     command: str
     experiment: Experiment
-    estimated: Estimate
+    estimated: RunEstimate
 
 
 def runs_of(name: str) -> list[PaperRun]:

@@ -17,7 +17,7 @@ from .common import print_json, say_document, say_lines
 from .options import HOSTS, SEED, SET
 
 if TYPE_CHECKING:
-    from ..bench.estimate import Estimate
+    from ..bench.estimate import RunEstimate
     from ..model.experiment import Experiment
     from ..model.path import Path as ExperimentPath
     from ..model.topology import Link
@@ -98,7 +98,7 @@ def _check_settings(experiment: Experiment, source: Callable[[], Source]) -> Non
         check_setting_names(experiment.topologies, source)
 
 
-def _as_json(experiment: Experiment, estimated: Estimate) -> dict[str, Any]:
+def _as_json(experiment: Experiment, estimated: RunEstimate) -> dict[str, Any]:
     from ..bench.processors import placement_of
     from ..lab.render import render, script_text
     from ..plan.schedule import all_trials, trial_counts

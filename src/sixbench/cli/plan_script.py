@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from .plan_text import blocks_words, ends_words, link_descriptions, path_words, repeats_words, time_words, trials_words
 
 if TYPE_CHECKING:
-    from ..bench.estimate import Estimate
+    from ..bench.estimate import RunEstimate
     from ..model.experiment import Experiment
     from ..model.path import Path
     from ..model.topology import Topology
 
 
-def script_of(experiment: Experiment, estimated: Estimate, list_trials: bool) -> str:
+def script_of(experiment: Experiment, estimated: RunEstimate, list_trials: bool) -> str:
     """Everything about an experiment, with every command that would be run."""
     from ..model.workloads import WORKLOADS
     from ..plan.schedule import all_trials

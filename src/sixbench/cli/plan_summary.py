@@ -20,7 +20,7 @@ from .plan_text import (
 )
 
 if TYPE_CHECKING:
-    from ..bench.estimate import Estimate
+    from ..bench.estimate import RunEstimate
     from ..model.experiment import Combination, Experiment
     from ..model.network import Network
     from ..model.path import Path
@@ -47,7 +47,7 @@ AWAKE_WORDS = {
 }
 
 
-def summary_of(experiment: Experiment, estimated: Estimate, name: str, list_trials: bool) -> str:
+def summary_of(experiment: Experiment, estimated: RunEstimate, name: str, list_trials: bool) -> str:
     """A plan for people. The first line says how many trials there are and how long they take.
 
     Args:
@@ -83,7 +83,7 @@ def summary_of(experiment: Experiment, estimated: Estimate, name: str, list_tria
     return "\n".join(lines) + "\n"
 
 
-def time_reason(experiment: Experiment, estimated: Estimate) -> str:
+def time_reason(experiment: Experiment, estimated: RunEstimate) -> str:
     """The parts of the estimate, and its omissions."""
     parts = [
         f"{duration_words(estimated.traffic_ns)} of traffic",
@@ -104,7 +104,7 @@ def time_reason(experiment: Experiment, estimated: Estimate) -> str:
     return text
 
 
-def _early_end(experiment: Experiment, estimated: Estimate) -> str:
+def _early_end(experiment: Experiment, estimated: RunEstimate) -> str:
     """The end of a combination's blocks where answers or the time decide it."""
     blocks = experiment.blocks
     text = ""

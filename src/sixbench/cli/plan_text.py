@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..model.units import format_duration
 
 if TYPE_CHECKING:
-    from ..bench.estimate import Estimate
+    from ..bench.estimate import RunEstimate
     from ..model.experiment import Experiment
     from ..model.leg import Legs
     from ..model.path import Path
@@ -32,7 +32,7 @@ def blocks_words(experiment: Experiment) -> str:
     least = "" if blocks.minimum == blocks.maximum else f"{blocks.minimum} to "
     measured = [counted(len(experiment.combinations), "combination"), counted(len(experiment.paths), "path")]
     if any(combination.paths for combination in experiment.combinations):
-        measured = [f"{len(experiment.cells)} of {' x '.join(measured)}"]
+        measured = [f"{len(experiment.path_combinations)} of {' x '.join(measured)}"]
     product = " x ".join([*measured, least + counted(blocks.maximum, "block")])
     until = [] if blocks.until is None else ["until answers are decided"]
     time = [] if blocks.time_ns is None else [f"for at most {format_duration(blocks.time_ns)}"]
@@ -50,7 +50,7 @@ def repeats_words(experiment: Experiment) -> str:
     )
 
 
-def time_words(experiment: Experiment, estimated: Estimate) -> str:
+def time_words(experiment: Experiment, estimated: RunEstimate) -> str:
     """Such as `about 2 min 10 s`, `about 34 min to 1 h 10 min`, `at least 5 min`."""
     least, most = duration_words(estimated.least_ns), duration_words(estimated.most_ns)
     text = least if least == most else f"{least} to {most}"

@@ -42,7 +42,7 @@ class _Value:
     block: int
 
 
-class Progress(Observer):
+class ProgressDisplay(Observer):
     """Shows how a run goes on. Use as a context manager.
 
     Args:
@@ -71,7 +71,7 @@ class Progress(Observer):
         self._started_s = clock_s()
         self._plain_s: float | None = None
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressDisplay:
         self._started_s = self._clock_s()
         if not self._quiet:
             self._go_live()

@@ -167,7 +167,7 @@ def _test(request: RfcRequest, designed: Experiment, procedure: Procedure) -> in
             lambda: experiment_source(request.experiment, request.changes),
             means_it=request.means_it,
         )
-        with measuring(experiment.name, wait=request.wait, told=tell) as presence:
+        with measuring(experiment.name, wait=request.wait, report=tell) as presence:
             directory = request.out or default_directory(f"{experiment.name}-rfc")
             calibration = known_calibration(environment.kernel)
             manifest = first_manifest(directory, experiment, environment, procedure=procedure, calibration=calibration)

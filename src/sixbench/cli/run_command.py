@@ -18,11 +18,11 @@ from .event_logs import event_log, observers, refuse_in_guests
 from .guest_runs import check_clock, chosen_kernels, resume_in_guests, run_in_guests
 from .options import ALLOW_HOSTS, ALLOW_PROGRAMS, EVENTS, FINDINGS_AS_JSON, HOSTS, MEAN_IT, OUT, QUIET, SEED, SET, WAIT
 from .presenting import present
-from .progress import Progress
-from .run_requests import CellsRequest, ResumeRequest, RunOutput, RunRequest
+from .progress import ProgressDisplay
+from .run_requests import ResumeRequest, RunOutput, RunRequest, WorkersRequest
 from .running import agent_hub, known_calibration, tell
 from .worker_command import KEY
-from .worker_runs import CELLS, refuse_key_alone, resume_on_cells, run_on_cells
+from .worker_runs import CELLS, refuse_key_alone, resume_on_workers, run_on_workers
 
 if TYPE_CHECKING:
     from ..bench.open_run import OpenRun
@@ -92,7 +92,7 @@ def run(
         changes=changes,
         out=out,
         capture=capture,
-        cells=None if cells is None else CellsRequest(scheduler=cells, key=key),
+        cells=None if cells is None else WorkersRequest(scheduler=cells, key=key),
         wait=wait,
         allows_programs=allow_programs,
         means_it=i_mean_it,
@@ -107,7 +107,7 @@ def run(
         check_free(out, loaded.text)
     refuse_key_alone(cells, key)
     if request.cells is not None:
-        return run_on_cells(request, request.cells, loaded)
+        return run_on_workers(request, request.cells, loaded)
     return run_in_guests(request, loaded, guest_clock) if loaded.kernels else _run_here(request, loaded)
 
 
@@ -122,7 +122,7 @@ def _run_here(request: RunRequest, loaded: Experiment) -> int:
     enter_namespace_if_needed(sys.argv[1:])
     with event_log(request.output.events) as log, agent_hub() as hub:
         experiment, environment = probe_machine(hub, loaded, request.source, means_it=request.means_it)
-        with measuring(experiment.name, wait=request.wait, told=tell) as presence:
+        with measuring(experiment.name, wait=request.wait, report=tell) as presence:
             directory = request.directory(experiment)
             calibration = known_calibration(environment.kernel)
             manifest = request.first_manifest(directory, experiment, environment, calibration=calibration)
@@ -156,7 +156,7 @@ def resume(
     refuse_key_alone(cells, key)
     request = ResumeRequest(
         directory=directory,
-        cells=None if cells is None else CellsRequest(scheduler=cells, key=key),
+        cells=None if cells is None else WorkersRequest(scheduler=cells, key=key),
         wait=wait,
         allows_programs=allow_programs,
         allows_hosts=allow_hosts,
@@ -166,7 +166,7 @@ def resume(
     writer, run_so_far = open_run(directory)
     with writer:
         if request.cells is not None:
-            return resume_on_cells(request, request.cells, writer, run_so_far)
+            return resume_on_workers(request, request.cells, writer, run_so_far)
         planned = run_so_far.manifest.experiment
         require_consent(planned.paths, planned.kernels, allowed=allow_programs)
         require_consent_to_hosts(planned.topologies, allowed=allow_hosts)
@@ -193,14 +193,14 @@ def _go_on(request: ResumeRequest, writer: RunWriter, run_so_far: Run) -> int:
     if manifest.experiment.kernels:
         refuse_in_guests(output.events)
         refuse_programs_in_guests(manifest.experiment.paths)
-        with measuring(manifest.experiment.name, wait=request.wait, told=tell):
+        with measuring(manifest.experiment.name, wait=request.wait, report=tell):
             return resume_in_guests(writer, output)
     enter_namespace_if_needed(sys.argv[1:])
     with event_log(output.events) as log, agent_hub() as hub:
         experiment, environment = probe_machine(hub, manifest.experiment, means_it=request.means_it)
         # A run without trials is as if started where it is resumed.
         here = {} if run_so_far.trials else {"experiment": experiment, "environment": environment}
-        with measuring(experiment.name, wait=request.wait, told=tell) as presence:
+        with measuring(experiment.name, wait=request.wait, report=tell) as presence:
             writer.save_manifest(state="running", **here)
             open_run = OpenRun(
                 experiment=experiment,
@@ -223,7 +223,7 @@ def measure_and_present(open_run: OpenRun, output: RunOutput, log: EventLog | No
     run_all = run_experiment if writer.manifest.procedure is None else run_procedure
     with keeping_trials(writer.directory, f"sixbench resume {writer.directory}"):
         try:
-            with Progress(output.quiet, open_run.done) as progress:
+            with ProgressDisplay(output.quiet, open_run.done) as progress:
                 end = run_all(open_run, observers(progress, log))
         except Interrupted as stop:
             note(f"sixbench: {stop}")

@@ -34,7 +34,7 @@ class RunOutput:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CellsRequest:
+class WorkersRequest:
     """The cells that measure the blocks of a run.
 
     Attributes:
@@ -65,7 +65,7 @@ class RunRequest:
     changes: ExperimentChanges = NO_CHANGES
     out: Path | None = None
     capture: bool = False
-    cells: CellsRequest | None = None
+    cells: WorkersRequest | None = None
     wait: bool = False
     allows_programs: bool = False
     means_it: bool = False
@@ -116,7 +116,7 @@ class ResumeRequest:
     """
 
     directory: Path
-    cells: CellsRequest | None = None
+    cells: WorkersRequest | None = None
     wait: bool = False
     allows_programs: bool = False
     allows_hosts: bool = False

@@ -22,32 +22,32 @@ if TYPE_CHECKING:
     from ..translate.option import PacketOption
 
 
-class _OneForEachMechanism(GroupedCommands):
+class _MechanismCommands(GroupedCommands):
     """The commands for the mechanisms, made when they are asked for: other commands do without their options."""
 
-    _made: MutableMapping[str, Any]
+    _commands: MutableMapping[str, Any]
 
     @property
     def commands(self) -> MutableMapping[str, Any]:
-        if not self._made:
+        if not self._commands:
             from ..translate.mechanisms import PACKET_MECHANISMS
 
             app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
             for mechanism in PACKET_MECHANISMS:
                 app.command(mechanism.name)(_command(mechanism))
-            self._made = get_group(app).commands
-        return self._made
+            self._commands = get_group(app).commands
+        return self._commands
 
     @commands.setter
     def commands(self, given: MutableMapping[str, Any]) -> None:
-        self._made = given
+        self._commands = given
 
 
 translate_app = with_subcommands(
     "Take captured packets through a mechanism.\n\n"
     "The output is a capture. With --explain, the rule that decided about each packet is printed. No network "
     "is built and no root is needed, unless --engine names a device of the kernel or of another program.",
-    _OneForEachMechanism,
+    _MechanismCommands,
 )
 
 

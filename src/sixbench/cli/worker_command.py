@@ -40,7 +40,7 @@ def scheduler(
     one: copy it to the machines of the cells. A run takes the cells with `sixbench run --cells ADDRESS`.
     """
     address = str(read_address(bind, "--bind"))
-    security_of = ready_for_cells()
+    security_of = ready_for_workers()
     from ..workers.address import Address
     from ..workers.key import make_default_key, read_key
     from ..workers.scheduler import run_scheduler
@@ -75,11 +75,11 @@ def cell(
     """
     from ..lab.privileges import enter_namespace_if_needed
 
-    security_of = ready_for_cells()
+    security_of = ready_for_workers()
     from ..workers.address import read_address as read_scheduler
-    from ..workers.joining import run_cell
+    from ..workers.joining import run_worker
     from ..workers.key import read_key
-    from ..workers.measuring import Bench
+    from ..workers.measuring import BlockMeasurer
 
     address = read_scheduler(scheduler)
     called = name or re.sub(r"[^A-Za-z0-9._-]", "-", platform.node()).strip("-._")[:40] or "cell"
@@ -89,13 +89,13 @@ def cell(
     enter_namespace_if_needed(sys.argv[1:])
     with agent_hub() as hub:
         try:
-            run_cell(address, security_of(data), called, Bench(called, hub, known_calibration, tell), tell)
+            run_worker(address, security_of(data), called, BlockMeasurer(called, hub, known_calibration, tell), tell)
         except KeyboardInterrupt:
             return Exit.DONE
     return Exit.DONE
 
 
-def ready_for_cells() -> Callable[[bytes], Security]:
+def ready_for_workers() -> Callable[[bytes], Security]:
     """The TLS of a key, once Dask is set up. Raises `CapabilityError` where it is not installed."""
     from ..workers.settings import set_up, why_missing
 

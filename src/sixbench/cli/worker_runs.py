@@ -16,15 +16,15 @@ from .bugs import keeping_trials
 from .common import note
 from .event_logs import event_log, observers
 from .presenting import present
-from .progress import Progress
-from .run_requests import CellsRequest, ResumeRequest, RunOutput, RunRequest
+from .progress import ProgressDisplay
+from .run_requests import ResumeRequest, RunOutput, RunRequest, WorkersRequest
 from .running import tell
-from .worker_command import ready_for_cells
+from .worker_command import ready_for_workers
 
 if TYPE_CHECKING:
     from ..model.experiment import Experiment
     from ..store import Run, RunWriter
-    from ..workers.dask_client import DaskCells
+    from ..workers.dask_client import DaskWorkers
 
 CELLS: str | None = typer.Option(
     None,
@@ -40,7 +40,7 @@ def refuse_key_alone(cells: str | None, key: Path | None) -> None:
         raise UsageError("--key has a meaning with --cells only; give both, or neither")
 
 
-def check_for_cells(experiment: Experiment) -> None:
+def check_for_workers(experiment: Experiment) -> None:
     """Raises `UsageError` where cells cannot measure this experiment."""
     from ..workers.refusals import refuse_foreign
 
@@ -49,49 +49,49 @@ def check_for_cells(experiment: Experiment) -> None:
         raise UsageError(f"{experiment.name} runs in emulated machines, which are not cells; leave out --cells")
 
 
-def run_on_cells(request: RunRequest, cells_request: CellsRequest, experiment: Experiment) -> int:
+def run_on_workers(request: RunRequest, cells_request: WorkersRequest, experiment: Experiment) -> int:
     """Runs an experiment on cells. Returns the exit code."""
     from ..store import manifest_to_text, nowhere
     from ..workers.checking import agreed
 
-    check_for_cells(experiment)
+    check_for_workers(experiment)
     directory = request.directory(experiment)
     manifest = request.first_manifest(directory, experiment, nowhere())
-    with taken_cells(experiment, cells_request, wait=request.wait) as cells:
+    with taken_workers(experiment, cells_request, wait=request.wait) as cells:
         chosen = agreed(cells.choose(manifest_to_text(manifest)), experiment)
         manifest = replace(manifest, experiment=chosen.experiment, environment=chosen.environment)
         with request.begin(directory, manifest) as writer:
             return _sweep_and_present(writer, None, cells, cells_request, request.output)
 
 
-def resume_on_cells(request: ResumeRequest, cells_request: CellsRequest, writer: RunWriter, run_so_far: Run) -> int:
+def resume_on_workers(request: ResumeRequest, cells_request: WorkersRequest, writer: RunWriter, run_so_far: Run) -> int:
     """Lets cells measure the blocks that a run lacks. Returns the exit code."""
     manifest = writer.manifest
-    check_for_cells(manifest.experiment)
+    check_for_workers(manifest.experiment)
     if manifest.procedure is not None:
         raise UsageError(f"{writer.directory} is a test by an RFC, which has no blocks; resume it without --cells")
     if run_so_far.trials and not manifest.cells:
         raise UsageError(f"{writer.directory} was begun on one machine, which has to finish it; leave out --cells")
-    with taken_cells(manifest.experiment, cells_request, wait=request.wait) as cells:
+    with taken_workers(manifest.experiment, cells_request, wait=request.wait) as cells:
         writer.save_manifest(state="running")
         return _sweep_and_present(writer, run_so_far, cells, cells_request, request.output)
 
 
 @contextmanager
-def taken_cells(experiment: Experiment, request: CellsRequest, *, wait: bool) -> Iterator[DaskCells]:
+def taken_workers(experiment: Experiment, request: WorkersRequest, *, wait: bool) -> Iterator[DaskWorkers]:
     """The cells of a scheduler for this experiment, until the context ends. Raises `CapabilityError`."""
-    security_of = ready_for_cells()
+    security_of = ready_for_workers()
     from ..workers.address import read_address
-    from ..workers.dask_client import DaskCells
+    from ..workers.dask_client import DaskWorkers
     from ..workers.key import read_key
 
     where = read_address(request.scheduler)
-    with DaskCells(where, security_of(read_key(request.key)), experiment.name, wait=wait, told=tell) as cells:
+    with DaskWorkers(where, security_of(read_key(request.key)), experiment.name, wait=wait, report=tell) as cells:
         yield cells
 
 
 def _sweep_and_present(
-    writer: RunWriter, run_so_far: Run | None, cells: DaskCells, request: CellsRequest, output: RunOutput
+    writer: RunWriter, run_so_far: Run | None, cells: DaskWorkers, request: WorkersRequest, output: RunOutput
 ) -> int:
     """Lets cells measure what a run lacks, and presents all of it.
 
@@ -104,7 +104,7 @@ def _sweep_and_present(
     goes_on = f"sixbench resume {writer.directory} --cells {request.scheduler}"
     with event_log(output.events) as log, keeping_trials(writer.directory, goes_on):
         try:
-            with Progress(output.quiet, done) as progress:
+            with ProgressDisplay(output.quiet, done) as progress:
                 end = sweep(writer, done, cells, observers(progress, log), tell, goes_on)
             cells.close()  # a report needs no cells
         except Interrupted as stop:

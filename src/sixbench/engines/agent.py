@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..model.device import Device, Relay, Translator, Tunnel
-from ..model.stage import Answer, Request, Stage
+from ..model.stage import AnswerField, NodeRequest, Stage
 from .engine import Engine
 
 TRANSLATIONS = frozenset({"siit"})
@@ -48,18 +48,18 @@ def _relay(relay: Relay) -> Stage:
 }}
 """
     fields = {"prefix": str(relay.prefix), "port": RELAY_PORT, "sessions": relay.sessions}
-    return Stage(requests=(Request(op="relay-start", fields=fields),), nft=ruleset)
+    return Stage(requests=(NodeRequest(op="relay-start", fields=fields),), nft=ruleset)
 
 
-def _request(device: Device, engine: str) -> Request:
+def _request(device: Device, engine: str) -> NodeRequest:
     if isinstance(device, Translator):
         mapping = device.mapping
         if device.discovery is not None:
-            mapping = mapping | {"prefixes": [Answer(node=device.node, op=DISCOVER, field="prefix")]}
+            mapping = mapping | {"prefixes": [AnswerField(node=device.node, op=DISCOVER, field="prefix")]}
         fields = {"device": device.device, "mtu_bytes": device.mtu_bytes, "mapping": mapping}
         passing = {"through_node": True} if device.through_node else {}
-        return Request(op="translator-add", fields=fields | passing | {"engine": engine})
-    return Request(op="tunnel-add", fields=_fields(device) | ({} if engine == "ebpf" else {"engine": engine}))
+        return NodeRequest(op="translator-add", fields=fields | passing | {"engine": engine})
+    return NodeRequest(op="tunnel-add", fields=_fields(device) | ({} if engine == "ebpf" else {"engine": engine}))
 
 
 def unfit(device: Device) -> str | None:

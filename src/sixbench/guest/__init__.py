@@ -8,9 +8,9 @@ while it runs; `confinement` takes QEMU's rights away; `machine` starts QEMU, wa
 sixbench in it. Imports `model` only: `run` knows what a command in a guest means.
 """
 
-from .boot import GuestCommand, GuestResult, boot
+from .boot import GuestResult, GuestTask, boot
 from .device import DeviceGuest, device_fields, device_guest
 from .initramfs import JOB
-from .kernels import Kernel, add_kernel, find_kernel, kept_kernels, not_kept, remove_kernel
+from .kernels import GuestKernel, add_kernel, find_kernel, kept_kernels, not_kept, remove_kernel
 from .kvm import why_no_kvm
 from .machine import find_qemu

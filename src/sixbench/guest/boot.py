@@ -19,7 +19,7 @@ from ..model.quoting import shown
 from .image import find_image
 from .initramfs import STDOUT, make_initramfs, second_script
 from .jool import PROGRAMS
-from .kernels import Kernel
+from .kernels import GuestKernel
 from .kvm import KVM_ANSWER_S, why_no_kvm
 from .machine import (
     INSTRUCTION_NS,
@@ -45,7 +45,7 @@ _EMULATED = "the guest is emulated, on the real clock"
 
 
 @dataclass(frozen=True, kw_only=True)
-class GuestCommand:
+class GuestTask:
     """The task of a guest.
 
     Attributes:
@@ -74,13 +74,13 @@ class GuestResult:
 
     exit: int
     stdout: str
-    said: list[str]
+    stderr_lines: list[str]
     files: dict[str, bytes]
     pace: Pace | None = None
 
 
 def boot(
-    kernel: Kernel, command: GuestCommand, report: Callable[[str], None], stop: threading.Event | None = None
+    kernel: GuestKernel, command: GuestTask, report: Callable[[str], None], stop: threading.Event | None = None
 ) -> GuestResult:
     """Runs a command of sixbench in a guest with this kernel.
 
@@ -136,7 +136,7 @@ def _accelerators(clock: Clock, qemu: Path, vmlinuz: Path, report: Callable[[str
     return ("tcg",)
 
 
-def _initramfs(kernel: Kernel, command: GuestCommand, version: str, accelerator: Accelerator) -> bytes:
+def _initramfs(kernel: GuestKernel, command: GuestTask, version: str, accelerator: Accelerator) -> bytes:
     is_virtual = command.clock == "virtual"
     guest = {
         "kernel": kernel.name,
@@ -161,7 +161,7 @@ def _initramfs(kernel: Kernel, command: GuestCommand, version: str, accelerator:
     return make_initramfs(kernel.boot_modules, second_script(argv, variables, command.limit_s), command.files)
 
 
-def _result(kernel: Kernel, command: GuestCommand, end: End, disk: IO[bytes]) -> GuestResult:
+def _result(kernel: GuestKernel, command: GuestTask, end: End, disk: IO[bytes]) -> GuestResult:
     if end.exit == KILLED:
         raise CapabilityError(
             f"the guest with {kernel.name} was still busy after {command.limit_s} s of its clock; "
@@ -174,7 +174,7 @@ def _result(kernel: Kernel, command: GuestCommand, end: End, disk: IO[bytes]) ->
     if STDOUT not in files:
         raise CapabilityError(f"the guest with {kernel.name} left no results; {last_lines(end.console)}")
     stdout = files.pop(STDOUT).decode(errors="replace")
-    return GuestResult(exit=end.exit, stdout=stdout, said=end.said, files=files, pace=end.pace)
+    return GuestResult(exit=end.exit, stdout=stdout, stderr_lines=end.stderr_lines, files=files, pace=end.pace)
 
 
 def _files_of(archive: IO[bytes]) -> dict[str, bytes]:

@@ -61,7 +61,9 @@ def dependencies(scratch: Path, package: str, doing: str) -> list[str]:
     """The names of the packages that a package of the suite depends on. `fetch` must have been there before. Raises
     `CapabilityError`."""
     about = run_program(
-        [find_program("apt-cache", "apt"), "show", "--no-all-versions", package], doing, variables=_own(scratch)
+        [find_program("apt-cache", "apt"), "show", "--no-all-versions", package],
+        doing,
+        variables=_apt_variables(scratch),
     )
     depends = re.search(r"^Depends: (.*)", about, re.MULTILINE)
     return re.findall(r"(?:^|[,|])\s*([a-z0-9][a-z0-9.+-]+)", depends[1]) if depends else []
@@ -73,12 +75,17 @@ def fetch_more(scratch: Path, packages: Iterable[str], tree: Path, doing: str) -
     return [_unpack(scratch, package, tree, doing) for package in packages]
 
 
-def _own(scratch: Path) -> dict[str, str]:
+def _apt_variables(scratch: Path) -> dict[str, str]:
     return {"APT_CONFIG": str(scratch / "apt" / _CONFIG)}
 
 
 def _unpack(scratch: Path, name: str, tree: Path, doing: str) -> Fetched:
-    run_program([find_program("apt-get", "apt"), "download", "-q=2", name], doing, cwd=scratch, variables=_own(scratch))
+    run_program(
+        [find_program("apt-get", "apt"), "download", "-q=2", name],
+        doing,
+        cwd=scratch,
+        variables=_apt_variables(scratch),
+    )
     package = next(scratch.glob(f"{name}_*.deb"), None)
     if package is None:
         raise CapabilityError(f"{doing}: apt-get download brought no {name}")

@@ -27,7 +27,7 @@ from .confinement import confined, sandbox
 from .contents import DATA
 from .initramfs import archive
 from .jool import PROGRAMS as JOOL_PROGRAMS
-from .kernels import Kernel
+from .kernels import GuestKernel
 from .machine import CPU, find_qemu, qemu_version
 from .programs import find_program, libraries, run_program
 
@@ -134,11 +134,11 @@ class DeviceGuest:
 
     qemu: Path
     version: str
-    kernel: Kernel
+    kernel: GuestKernel
     initramfs: Path
 
 
-def device_guest(kernel: Kernel) -> DeviceGuest:
+def device_guest(kernel: GuestKernel) -> DeviceGuest:
     """Makes what is not there yet. Raises `CapabilityError` where QEMU or another program is missing, or the kernel
     has no module for disks and interfaces of QEMU."""
     qemu = find_qemu()
@@ -248,12 +248,12 @@ def script(ports: Sequence[GuestPort], commands: Sequence[GuestCommand]) -> str:
     # In two steps, because a name may at first belong to another interface.
     names = [f"called {port.address} port{number}" for number, port in enumerate(ports)]
     names += [f"called {port.address} {shlex.quote(port.name)}" for port in ports]
-    steps = [f"step {shlex.quote(command.told)} {shlex.quote(command.line)}" for command in commands]
+    steps = [f"step {shlex.quote(command.label)} {shlex.quote(command.line)}" for command in commands]
     text = _COMMANDS.format(names="\n".join(names), steps="\n".join(steps), ready=READY, last=_LAST)
     return text + "\n" * (-len(text.encode()) % _SECTOR_BYTES)
 
 
-def _digest(kernel: Kernel, files: Sequence[Path]) -> str:
+def _digest(kernel: GuestKernel, files: Sequence[Path]) -> str:
     """A name that differs for every other content, as far as sizes and times tell."""
     lines = [f"{kernel.sha256} {kernel.built} {_INIT}"]
     for path in files:
@@ -262,7 +262,7 @@ def _digest(kernel: Kernel, files: Sequence[Path]) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
-def _packed(kernel: Kernel, programs: Mapping[str, Path], data: Sequence[Path]) -> bytes:
+def _packed(kernel: GuestKernel, programs: Mapping[str, Path], data: Sequence[Path]) -> bytes:
     """The archive of the first programs."""
     files = {f"usr/bin/{name}": path.resolve().read_bytes() for name, path in programs.items()}
     files["bin/sh"] = files["usr/bin/sh"]
@@ -275,7 +275,7 @@ def _packed(kernel: Kernel, programs: Mapping[str, Path], data: Sequence[Path]) 
     return archive(files, _FOLDERS)
 
 
-def _modules(kernel: Kernel) -> list[bytes]:
+def _modules(kernel: GuestKernel) -> list[bytes]:
     """The modules without which it sees neither disks nor interfaces, in the order of loading."""
     with tempfile.TemporaryDirectory(prefix="sixbench-") as scratch:
 

@@ -34,7 +34,7 @@ _SETUP_BYTES = 66 * 1024
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kernel:
+class GuestKernel:
     """A kernel that guests can boot.
 
     Attributes:
@@ -71,7 +71,7 @@ class Kernel:
         return [path for name in BOOT_MODULES if (path := self.directory / f"{name}.ko").exists()]
 
 
-def add_kernel(name: str, with_jool: bool = False) -> Kernel:
+def add_kernel(name: str, with_jool: bool = False) -> GuestKernel:
     """Fetches a kernel and keeps it. Raises `CapabilityError` where there is none of that name, or it cannot be fetched
     or kept.
 
@@ -84,7 +84,7 @@ def add_kernel(name: str, with_jool: bool = False) -> Kernel:
         return _fetch(name, with_jool)
 
 
-def _fetch(name: str, with_jool: bool) -> Kernel:
+def _fetch(name: str, with_jool: bool) -> GuestKernel:
     if with_jool:
         jool.check_tools()
     try:
@@ -103,13 +103,13 @@ def _fetch(name: str, with_jool: bool) -> Kernel:
                 raise CapabilityError(f"fetching {name}: {fetched.package} holds no modules")
             origin = f"{fetched.package} {fetched.version}"
             built = (jool.build(Path(scratch), release, modules),) if with_jool else ()
-            kernel = Kernel(name=name, release=release, origin=origin, sha256=fetched.sha256, built=built)
+            kernel = GuestKernel(name=name, release=release, origin=origin, sha256=fetched.sha256, built=built)
             return _keep(kernel, vmlinuz, modules)
     except OSError as error:
         raise unwritable(cache_directory(), error) from error
 
 
-def find_kernel(name: str) -> Kernel:
+def find_kernel(name: str) -> GuestKernel:
     """A kernel by its name. Nothing is fetched: only `add_kernel` uses the network.
 
     Args:
@@ -138,7 +138,7 @@ def not_kept(name: str) -> str:
     return f"the kernel {printable(name)} is not kept here yet; fetch it by: sixbench kernels add {printable(name)}"
 
 
-def kept_kernels() -> list[Kernel]:
+def kept_kernels() -> list[GuestKernel]:
     """The kernels in the cache, by name."""
     kernels = (_read(path) for path in sorted(_root().glob(f"*/{_ABOUT}")))
     return sorted((kernel for kernel in kernels if kernel is not None), key=lambda kernel: kernel.name)
@@ -161,19 +161,19 @@ def _directory(name: str) -> Path:
     return _root() / own
 
 
-def _kept(name: str) -> Kernel | None:
+def _kept(name: str) -> GuestKernel | None:
     return _read(_directory(name) / _ABOUT)
 
 
-def _read(path: Path) -> Kernel | None:
+def _read(path: Path) -> GuestKernel | None:
     try:
         about = json.loads(path.read_text(encoding="utf-8"))
-        return Kernel(**about | {"built": tuple(about.get("built", ()))})
+        return GuestKernel(**about | {"built": tuple(about.get("built", ()))})
     except (OSError, ValueError, TypeError):
         return None
 
 
-def _from_files(name: str, vmlinuz: Path, modules: Path) -> Kernel:
+def _from_files(name: str, vmlinuz: Path, modules: Path) -> GuestKernel:
     for what, there in ((vmlinuz, vmlinuz.is_file()), (modules, modules.is_dir())):
         if not there:
             raise CapabilityError(f"the kernel {printable(name)}: there is no {what}")
@@ -195,7 +195,7 @@ def _from_files(name: str, vmlinuz: Path, modules: Path) -> Kernel:
         kept = _kept(name)
         if kept is not None and kept.sha256 == digest:
             return kept
-        return _keep(Kernel(name=name, release=release, origin=str(vmlinuz), sha256=digest), vmlinuz, modules)
+        return _keep(GuestKernel(name=name, release=release, origin=str(vmlinuz), sha256=digest), vmlinuz, modules)
 
 
 def _release(setup: bytes) -> str | None:
@@ -208,7 +208,7 @@ def _release(setup: bytes) -> str | None:
     return words[0].decode(errors="replace") if words else None
 
 
-def _keep(kernel: Kernel, vmlinuz: Path, modules: Path) -> Kernel:
+def _keep(kernel: GuestKernel, vmlinuz: Path, modules: Path) -> GuestKernel:
     def fill(directory: Path) -> None:
         shutil.copyfile(vmlinuz, directory / "vmlinuz")
         root = directory / "root"

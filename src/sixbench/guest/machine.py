@@ -94,13 +94,13 @@ class End:
 
     Attributes:
         exit: the exit code of its command.
-        said: the lines that the command wrote to its standard error.
+        stderr_lines: the lines that the command wrote to its standard error.
         console: everything that was on its console.
         pace: of its clock; None where it did not report that.
     """
 
     exit: int
-    said: list[str]
+    stderr_lines: list[str]
     console: list[str]
     pace: Pace | None
 
@@ -246,7 +246,7 @@ def _watch(
 def _end(lines: list[str], names: list[str], complaint: str, took_s: float) -> End:
     code = next((line.removeprefix(EXIT).strip() for line in reversed(lines) if line.startswith(EXIT)), None)
     if code is not None and code.isdigit():
-        return End(exit=int(code), said=names, console=lines, pace=_pace(lines, took_s))
+        return End(exit=int(code), stderr_lines=names, console=lines, pace=_pace(lines, took_s))
     if code is not None:
         raise CapabilityError(
             "the guest could not write its results: they are larger than it has room for; run fewer trials"

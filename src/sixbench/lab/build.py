@@ -14,7 +14,7 @@ from ..model.errors import AgentError, LabError, MissingRouteError
 from ..model.leg import Address
 from ..model.network import Blueprint
 from ..model.quoting import printable
-from ..model.stage import Answer, Program, Request, Stage
+from ..model.stage import AnswerField, NodeRequest, Program, Stage
 from ..model.topology import Topology
 from .netem import tc_command
 from .node_script import NodeScript
@@ -132,7 +132,7 @@ def build_path(network: Blueprint, engine: str, nodes: Mapping[str, NodeHandle])
     learned: dict[Address, Address] = {}
     programs: list[Running] = []
     _start_guests(scripts, nodes)
-    for results in zip_longest(*(script.made for script in scripts.values()), fillvalue=Stage()):
+    for results in zip_longest(*(script.first_devices for script in scripts.values()), fillvalue=Stage()):
         programs += _stage(dict(zip(scripts, results, strict=True)), nodes, answers, undo, learned)
     _batches(nodes, {name: script.made_addresses for name, script in scripts.items()}, {}, "ip")
     for stages in zip(*(script.stages for script in scripts.values()), strict=True):
@@ -212,7 +212,7 @@ def _filled(fields: Mapping[str, Any], answers: Mapping[tuple[str, str], Mapping
 
 
 def _with_answers(value: Any, answers: Mapping[tuple[str, str], Mapping[str, Any]]) -> Any:
-    if isinstance(value, Answer):
+    if isinstance(value, AnswerField):
         return answers[value.node, value.op][value.field]
     if isinstance(value, dict):
         return {name: _with_answers(item, answers) for name, item in value.items()}
@@ -239,7 +239,7 @@ def _build_wires(scripts: Mapping[str, NodeScript], nodes: Mapping[str, NodeHand
     _rulesets(nodes, {name: script.nft for name, script in scripts.items()})
 
 
-def _requests(nodes: Mapping[str, NodeHandle], requests: Iterable[tuple[str, Request]]) -> None:
+def _requests(nodes: Mapping[str, NodeHandle], requests: Iterable[tuple[str, NodeRequest]]) -> None:
     futures = [(name, request.op, nodes[name].request(request.op, request.fields)) for name, request in requests]
     for name, op, future in futures:
         _result(name, op, future)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..model.direction import Direction, Directions
-from ..model.emulation import Chosen, GilbertElliott
+from ..model.direction import Directions, LinkDirection
+from ..model.emulation import ChosenPackets, GilbertElliott
 from ..model.framing import ETHERNET_FRAMING, Framing
 from ..model.headers import ETHERNET, FCS_BYTES, IPV4, MIN_FRAME_BYTES
-from ..model.stage import Request
+from ..model.stage import NodeRequest
 from ..model.topology import Link, Topology
 
 EMULATOR = "(links)"
@@ -44,7 +44,7 @@ def device_lines(links: Iterable[tuple[int, Link]]) -> list[str]:
     return [f"link set {name} mtu {link.mtu_bytes} arp off up" for index, link in links for name in ends_of(index)]
 
 
-def requests(links: Iterable[tuple[int, Link]]) -> list[Request]:
+def requests(links: Iterable[tuple[int, Link]]) -> list[NodeRequest]:
     """The requests that make the links. The links do nothing to packets until `change` is sent, before each trial."""
     return [_request(index, link) for index, link in links]
 
@@ -61,7 +61,7 @@ def change_on(name: str, directions: Directions) -> dict[str, Any]:
     return {"link": name, "forward": forward, "reverse": reverse, "continues": True}
 
 
-def _fields(direction: Direction, seed: int) -> dict[str, Any]:
+def _fields(direction: LinkDirection, seed: int) -> dict[str, Any]:
     """One direction, as the request carries it (docs/protocol.md). tbf limits the rate. It sends in bunches what its
     timer missed, and the emulator spaces these packets."""
     way = direction.impairments
@@ -75,7 +75,7 @@ def _fields(direction: Direction, seed: int) -> dict[str, Any]:
         fields["loss"] = {"gilbert-elliott": vars(way.loss)}
     chosen = {"loss": way.loss, "duplicate": way.duplicate, "corrupt": way.corrupt, "reorder": way.overtaking}
     for name, item in chosen.items():
-        if isinstance(item, Chosen):
+        if isinstance(item, ChosenPackets):
             fields[name] = {"packets": list(item.packets)} if item.packets else {"ratio": item.ratio}
     if way.in_order:
         fields["in_order"] = True
@@ -84,9 +84,9 @@ def _fields(direction: Direction, seed: int) -> dict[str, Any]:
     return fields
 
 
-def _request(index: int, link: Link) -> Request:
+def _request(index: int, link: Link) -> NodeRequest:
     frame_bytes = ETHERNET.size_bytes + (SUPER_PACKET_BYTES if link.offload_on else link.mtu_bytes)
-    return Request(
+    return NodeRequest(
         op="emulate-add",
         fields={
             "link": link.name,
@@ -112,7 +112,7 @@ def _spacing_bps(rate_bps: int, framing: Framing) -> int:
     return round(rate_bps * max(1.0, *ratios))
 
 
-def _held_bytes(direction: Direction, frame_bytes: int) -> int:
+def _held_bytes(direction: LinkDirection, frame_bytes: int) -> int:
     least_bytes = direction.framing.wire_bytes(IPV4.size_bytes)
     per_s = min(MOST_PACKETS_PER_S, (direction.rate_bps or ASSUMED_RATE_BPS) / (8 * least_bytes))
     packets = LEAST_PACKETS + 1.5 * per_s * direction.impairments.longest_delay_ns / 1e9

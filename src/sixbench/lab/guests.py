@@ -9,8 +9,8 @@ from __future__ import annotations
 import shlex
 from dataclasses import asdict, replace
 
-from ..model.guest import GUEST_START, Guest, GuestCommand, GuestPort
-from ..model.stage import Request
+from ..model.guest import GUEST_START, GuestCommand, GuestNode, GuestPort
+from ..model.stage import NodeRequest
 from ..model.topology import Topology
 from .emulation import SILENT_SYSCTL
 from .node_script import NodeScript
@@ -22,7 +22,7 @@ TAP = "sixtap"
 _REDIRECT = "u32 match u32 0 0 action mirred egress redirect dev"
 
 
-def in_guest(script: NodeScript, topology: Topology, guest: Guest, addresses: dict[str, str]) -> NodeScript:
+def in_guest(script: NodeScript, topology: Topology, guest: GuestNode, addresses: dict[str, str]) -> NodeScript:
     """The script of a node that is an emulated machine.
 
     Args:
@@ -36,7 +36,7 @@ def in_guest(script: NodeScript, topology: Topology, guest: Guest, addresses: di
         )
     ]
     ways = [way for port in ports for way in ((port.name, port.tap), (port.tap, port.name))]
-    start = Request(
+    start = NodeRequest(
         op=GUEST_START,
         fields={
             "kernel": guest.kernel,
@@ -72,21 +72,21 @@ def in_guest(script: NodeScript, topology: Topology, guest: Guest, addresses: di
     )
 
 
-def start_lines(request: Request) -> list[str]:
+def start_lines(request: NodeRequest) -> list[str]:
     """The agent's command, and the machine's commands, as comments."""
     lines = [f"# the agent: QEMU with {request.fields['kernel']}, whose interfaces are at these taps; in it:"]
     return [*lines, *(f"#   {command['line']}" for command in request.fields["commands"])]
 
 
-def commands(script: NodeScript, guest: Guest) -> list[GuestCommand]:
+def commands(script: NodeScript, guest: GuestNode) -> list[GuestCommand]:
     """The machine's commands: those of the node's namespace, and then its setup."""
     settings = [f"sysctl -qw {shlex.quote(f'{name}={value}')}" for name, value in script.sysctl.items()]
     lines = [f"ip {line}" for line in (*script.devices, *script.routes)]
     # A guest's device offloads nothing; features that the link switches off are switched off in the guest too.
     offloads = [f"ethtool {shlex.join(words)}" for words in script.ethtool if "off" in words]
-    guest_commands = [GuestCommand(told=f"`{line}`", line=line) for line in (*settings, *lines, *offloads)]
+    guest_commands = [GuestCommand(label=f"`{line}`", line=line) for line in (*settings, *lines, *offloads)]
     setup = [
-        GuestCommand(told=f"setup command {number}, `{line}`,", line=line)
+        GuestCommand(label=f"setup command {number}, `{line}`,", line=line)
         for number, line in enumerate(guest.setup, start=1)
     ]
     return [*guest_commands, *setup]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..model.direction import Direction, Directions
-from ..model.emulation import Chosen, Distribution, GilbertElliott, Impairments, standard_quantile
+from ..model.direction import Directions, LinkDirection
+from ..model.emulation import ChosenPackets, Distribution, GilbertElliott, Impairments, standard_quantile
 from ..model.topology import Link
 
 LIMIT_PACKETS = 100_000
@@ -51,7 +51,7 @@ def _are_alike(pair: Directions, other: Directions) -> bool:
     return [direction.impairments for direction in pair] == [direction.impairments for direction in other]
 
 
-def _unfit(direction: Direction) -> str | None:
+def _unfit(direction: LinkDirection) -> str | None:
     way, has_rate = direction.impairments, direction.rate_bps is not None
     reach = REACH.get(way.distribution, 1)
     chance = (way.loss, way.corrupt, way.overtaking)
@@ -82,7 +82,7 @@ def netem(way: Impairments) -> str:
     elif way.loss is not None:
         words += ["loss", _percent(way.loss.ratio)]
     for name, chosen in (("duplicate", way.duplicate), ("corrupt", way.corrupt), ("reorder", way.overtaking)):
-        words += [name, _percent(chosen.ratio)] if isinstance(chosen, Chosen) else []
+        words += [name, _percent(chosen.ratio)] if isinstance(chosen, ChosenPackets) else []
     return " ".join([*words, "limit", str(LIMIT_PACKETS)])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..model.stage import Request, Stage
+from ..model.stage import NodeRequest, Stage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +22,7 @@ class NodeScript:
         queues: lines for `tc -batch`.
         emulation: the requests that make the links that our emulator carries.
         nft: a ruleset for `nft -f`; empty where the node changes and drops nothing.
-        made: what makes the devices of the path's mechanism.
+        first_devices: what makes the devices of the path's mechanism.
         made_addresses, made_routes: lines for `ip -batch`: their addresses, and the routes into them.
         starts: the requests that start the machine that the node is, if it is emulated.
         stages: what the path's mechanism wants done, in order; the same number in every node.
@@ -36,11 +36,11 @@ class NodeScript:
     ethtool: list[list[str]] = field(default_factory=list)
     queues: list[str] = field(default_factory=list)
     borrowed: Sequence[str] = ()
-    vlans: list[Request] = field(default_factory=list)
-    emulation: list[Request] = field(default_factory=list)
+    vlans: list[NodeRequest] = field(default_factory=list)
+    emulation: list[NodeRequest] = field(default_factory=list)
     nft: str = ""
-    starts: list[Request] = field(default_factory=list)
-    made: list[Stage] = field(default_factory=list)
+    starts: list[NodeRequest] = field(default_factory=list)
+    first_devices: list[Stage] = field(default_factory=list)
     made_addresses: list[str] = field(default_factory=list)
     stages: list[Stage] = field(default_factory=list)
     made_routes: list[str] = field(default_factory=list)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..model.direction import Direction
+from ..model.direction import LinkDirection
 from ..model.headers import ETHERNET
 from ..model.topology import Interface, Link
 from .netem import netem
@@ -51,11 +51,11 @@ def _rate_lines(link: Link, end: Interface, action: str) -> list[str]:
     return lines + ([f"qdisc {action} dev {end.name} parent {RATE}1 handle {QUEUE} {queue}"] if queue else [])
 
 
-def _has_netem(link: Link, direction: Direction) -> bool:
+def _has_netem(link: Link, direction: LinkDirection) -> bool:
     return link.emulator == "netem" and direction.impairments.any
 
 
-def burst_bytes(link: Link, direction: Direction) -> int:
+def burst_bytes(link: Link, direction: LinkDirection) -> int:
     """The rate limiter's bucket, in bytes, of a direction that has a rate."""
     if direction.burst_bytes is not None:
         return direction.burst_bytes
@@ -63,12 +63,12 @@ def burst_bytes(link: Link, direction: Direction) -> int:
     return max(MIN_BURST_FRAMES * frame_bytes(link, direction), direction.rate_bps * DEFAULT_BURST_NS // 8 // 10**9)
 
 
-def frame_bytes(link: Link, direction: Direction) -> int:
+def frame_bytes(link: Link, direction: LinkDirection) -> int:
     """The largest packet, as the rate counts it; on Ethernet with preamble, FCS and gap."""
     return direction.framing.wire_bytes(link.mtu_bytes, link.tag_bytes)
 
 
-def bucket_slack_ns(link: Link, direction: Direction) -> int:
+def bucket_slack_ns(link: Link, direction: LinkDirection) -> int:
     """Lateness that the timer of a direction with a rate may have without a loss of tokens: the time in which the
     bucket fills, less that of the frame that waits for its tokens. The kernel counts the bucket as one frame of that
     length, with its overhead and its cells (sch_tbf.c, `tbf_change` by `psched_l2t_ns`)."""
@@ -78,13 +78,13 @@ def bucket_slack_ns(link: Link, direction: Direction) -> int:
     return max(0, room_bytes * 8 * 10**9 // direction.rate_bps)
 
 
-def queue_bytes(link: Link, direction: Direction) -> int:
+def queue_bytes(link: Link, direction: LinkDirection) -> int:
     """Number of bytes that the queue of a direction with a rate can hold."""
     packets = _limit_packets(link, direction)
     return _limit_bytes(direction) if packets is None else packets * (link.mtu_bytes + ETHERNET.size_bytes)
 
 
-def _rate(link: Link, direction: Direction) -> str:
+def _rate(link: Link, direction: LinkDirection) -> str:
     """The rate limiter. tc counts a packet from its Ethernet header on, and the overhead comes to that. So does the tag
     of a VLAN: the kernel keeps it beside the packet until that has left its queue."""
     burst, framing = burst_bytes(link, direction), direction.framing
@@ -95,7 +95,7 @@ def _rate(link: Link, direction: Direction) -> str:
     return " ".join(words)
 
 
-def _queue(link: Link, direction: Direction) -> str | None:
+def _queue(link: Link, direction: LinkDirection) -> str | None:
     """The queue, where it is not tbf's own (which counts bytes)."""
     queue, packets = direction.queue, _limit_packets(link, direction)
     if packets is None:
@@ -110,7 +110,7 @@ def _queue(link: Link, direction: Direction) -> str | None:
     return " ".join(words)
 
 
-def _limit_packets(link: Link, direction: Direction) -> int | None:
+def _limit_packets(link: Link, direction: LinkDirection) -> int | None:
     """The limit of a queue that counts packets. CoDel counts nothing else, so bytes become packets of the MTU's
     size."""
     queue = direction.queue
@@ -123,7 +123,7 @@ def _limit_packets(link: Link, direction: Direction) -> int | None:
     return max(1, _limit_bytes(direction) // (link.mtu_bytes + ETHERNET.size_bytes))
 
 
-def _limit_bytes(direction: Direction) -> int:
+def _limit_bytes(direction: LinkDirection) -> int:
     queue = direction.queue
     if queue.limit_bytes is not None:
         return queue.limit_bytes

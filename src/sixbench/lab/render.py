@@ -20,7 +20,7 @@ from ..mechanisms import find_engine
 from ..model.device import Device
 from ..model.network import Blueprint
 from ..model.routing import Route, all_routes
-from ..model.stage import Request, Stage
+from ..model.stage import NodeRequest, Stage
 from ..model.topology import ETHERNET_MIN_MTU_V6, Interface, Link, Node, Topology
 from .emulation import EMULATOR, SILENT_SYSCTL, device_lines, emulated_links, ends_of, requests
 from .filters import ruleset
@@ -98,7 +98,7 @@ def _render(topology: Topology, routes: Mapping[str, list[Route]]) -> dict[str, 
             nft=ruleset(topology.nodes[name]),
             borrowed=topology.borrowed(name),
             vlans=[
-                Request(op="vlan-begin", fields={"interface": link.end_of(name).name, "vlan_id": link.vlan_id})
+                NodeRequest(op="vlan-begin", fields={"interface": link.end_of(name).name, "vlan_id": link.vlan_id})
                 for link in _wires_of(topology, name)
                 if link.vlan_id is not None
             ],
@@ -144,7 +144,7 @@ def render_path(network: Blueprint, engine: str) -> dict[str, NodeScript]:
         name: replace(
             script,
             devices=script.devices + _loopback_lines(network.devices, name),
-            made=[make(device) for device in _made_after(network, 0) if device.node == name],
+            first_devices=[make(device) for device in _made_after(network, 0) if device.node == name],
             made_addresses=_first_addresses(network, name) + _segment_lines(network, _made_after(network, 0), name),
             stages=_stages(network, name, make),
             made_routes=_route_lines(routes[name], over_wires=False),
@@ -218,7 +218,7 @@ def script_text(script: NodeScript) -> str:
     lines += [_request_text(request) for request in script.emulation]
     lines += _nft_lines(script.nft)
     lines += [line for request in script.starts for line in start_lines(request)]
-    for stage in script.made:
+    for stage in script.first_devices:
         lines += stage_lines(stage)
     lines += [f"ip {line}" for line in script.made_addresses]
     for stage in script.stages:
@@ -242,7 +242,7 @@ def _nft_lines(ruleset: str) -> list[str]:
     return ["nft -f - <<'END'", *ruleset.rstrip().splitlines(), "END"] if ruleset else []
 
 
-def _request_text(request: Request) -> str:
+def _request_text(request: NodeRequest) -> str:
     return f"# the agent: {request.op} {json.dumps(request.fields, default=str)}"
 
 

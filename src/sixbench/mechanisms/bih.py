@@ -15,7 +15,7 @@ from ..model.topology import Topology
 from . import embedding
 from .common import check_overlap
 from .kind import Mechanism, MechanismError
-from .parting import Stretch, prefix_option
+from .parting import FamilyStretch, prefix_option
 from .resolving import with_extension
 from .translating import ERRORS_FROM_DESTINATION, LOWEST_IPV6_MTU, ZERO_CHECKSUM, one_to_one, pool_option, translated
 
@@ -41,7 +41,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     address, prefix = pool[1], prefix_option(path, "host-prefix", DEFAULT_HOST_PREFIX)
     nodes: list[embedding.Mapping] = []
 
-    def table(stretches: Sequence[Stretch]) -> tuple[embedding.Mapping, ...]:
+    def table(stretches: Sequence[FamilyStretch]) -> tuple[embedding.Mapping, ...]:
         nodes.extend(one_to_one(path, stretches, pool, first=2))
         host = embedding.Mapping(IPv4Network(address), IPv6Network(embedding.embed(prefix, address)))
         return (host, *nodes)

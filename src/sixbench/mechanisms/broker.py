@@ -11,7 +11,7 @@ from typing import Any
 from ..engines import EBPF, USER
 from ..model.network import Network
 from ..model.path import Path
-from ..model.stage import Answer, Request, Stage
+from ..model.stage import AnswerField, NodeRequest, Stage
 from ..model.topology import Interface, Topology
 from .common import (
     ECN,
@@ -81,7 +81,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         common["engine"] = path.engine
     if ends[0].tos is not None:
         common["tos"] = ends[0].tos
-    start = Request(
+    start = NodeRequest(
         op="broker-start",
         fields={
             "address": str(way.local(server)),
@@ -93,22 +93,22 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
             "lifetime_s": LIFETIME_S,
             "max_clients": 1,
         },
-        undo=Request(op="broker-stop", fields={}),
+        undo=NodeRequest(op="broker-stop", fields={}),
     )
     fields = {
         "broker": str(way.local(server)),
-        "port": Answer(node=server, op="broker-start", field="port"),
+        "port": AnswerField(node=server, op="broker-start", field="port"),
         "token": token,
         "local": str(way.local(client)),
         "device": device,
         "tunnel": {"underlay": list(ends[0].underlay), **common},
         "timeout_ns": TIMEOUT_NS,
     }
-    ask = Request(
+    ask = NodeRequest(
         op="broker-request",
         fields=fields,
         check=lambda answer: _check(answer, addresses[0], device),
-        undo=Request(op="broker-release", fields={"device": device}),
+        undo=NodeRequest(op="broker-release", fields={"device": device}),
     )
     carried = without_family(topology, {link.name for link in way.links}, 6)
     check_overlap(path, carried, [POOL])

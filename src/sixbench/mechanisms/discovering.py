@@ -14,7 +14,7 @@ from ..model.network import Network
 from ..model.node_names import addresses_by_name, resolver_addresses
 from ..model.parameter import Parameter
 from ..model.path import Path
-from ..model.stage import Request, Stage
+from ..model.stage import NodeRequest, Stage
 from ..model.topology import Link, Topology
 from .common import check_node
 from .kind import MechanismError
@@ -101,7 +101,7 @@ def _advertised(path: Path, network: Network, prefix: IPv6Network) -> tuple[Netw
     """The router is the next node on the way to the PLAT."""
     clat, link = path.nodes[0], _first_link(path, network)
     router = link.other_end(clat)
-    advertise = Request(
+    advertise = NodeRequest(
         op="router-advertise",
         fields={
             "device": router.name,
@@ -134,7 +134,7 @@ def _preferring_ipv6(path: Path, topology: Topology, network: Network) -> tuple[
             "or leave option-108 out",
             OPTION_108.name,
         )
-    serve = Request(
+    serve = NodeRequest(
         op="dhcp-serve",
         fields={
             "device": router.name,
@@ -174,11 +174,11 @@ def _answered(path: Path, network: Network, prefix: IPv6Network) -> tuple[Networ
     return answer, Discovery(by=DNS64, teller=node, fields=fields, prefix=prefix)
 
 
-def _requests(discovery: Discovery) -> tuple[Request, ...]:
-    discover = Request(
+def _requests(discovery: Discovery) -> tuple[NodeRequest, ...]:
+    discover = NodeRequest(
         op=DISCOVER, fields=discovery.fields, check=lambda answer: wrong_prefix(discovery, answer.get("prefix"))
     )
-    return (discover,) if discovery.dhcp is None else (Request(op=DHCP_ASK, fields=discovery.dhcp), discover)
+    return (discover,) if discovery.dhcp is None else (NodeRequest(op=DHCP_ASK, fields=discovery.dhcp), discover)
 
 
 def wrong_prefix(discovery: Discovery, text: str | None) -> str | None:

@@ -23,7 +23,7 @@ from ..model.device import Tunnel
 from ..model.network import Network
 from ..model.parameter import Parameter
 from ..model.path import Path
-from ..model.stage import Answer, Request, Stage
+from ..model.stage import AnswerField, NodeRequest, Stage
 from ..model.topology import Interface, Link, Topology
 from .common import (
     TUNNEL_OPTIONS,
@@ -117,7 +117,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     check_overlap(path, carried, [pool.prefix], "pool")
     links = [_link(path, host, pool, mtu_bytes) for host in hosts]
     tunnels = [tunnel for host in hosts for tunnel in _tunnels(path, host, mtu_bytes)]
-    asked = _Asked(hosts=hosts, pool=pool, lease_s=_lease_s(path))
+    asked = _LeaseExchange(hosts=hosts, pool=pool, lease_s=_lease_s(path))
     stages = [
         {server: Stage(requests=(asked.start,))},
         *({host.node: Stage(requests=(asked.ask(host),))} for host in hosts),
@@ -195,7 +195,7 @@ def _tunnels(path: Path, host: _Host, mtu_bytes: int) -> list[Tunnel]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Asked:
+class _LeaseExchange:
     """The exchange of all hosts with the server."""
 
     hosts: Sequence[_Host]
@@ -217,9 +217,9 @@ class _Asked:
         return sha256(f"{self.address} {self.pool.prefix}".encode()).hexdigest()[:32]
 
     @property
-    def start(self) -> Request:
+    def start(self) -> NodeRequest:
         end_points = {_asking_address(host): host.end_point for host in self.hosts}
-        return Request(
+        return NodeRequest(
             op="broker-start",
             fields={
                 "address": self.address,
@@ -234,22 +234,22 @@ class _Asked:
                 "lifetime_s": self.lease_s,
                 "max_clients": min(self.pool.room, _MAX_CLIENTS),
             },
-            undo=Request(op="broker-stop", fields={}),
+            undo=NodeRequest(op="broker-stop", fields={}),
         )
 
-    def ask(self, host: _Host) -> Request:
-        return Request(
+    def ask(self, host: _Host) -> NodeRequest:
+        return NodeRequest(
             op="broker-request",
             fields={
                 "broker": self.address,
-                "port": Answer(node=self.server, op="broker-start", field="port"),
+                "port": AnswerField(node=self.server, op="broker-start", field="port"),
                 "token": self.token,
                 "local": _asking_address(host),
                 "device": host.device,
                 "timeout_ns": TIMEOUT_NS,
             },
             check=lambda answer: _check(answer, host),
-            undo=Request(op="broker-release", fields={"device": host.device}),
+            undo=NodeRequest(op="broker-release", fields={"device": host.device}),
         )
 
 

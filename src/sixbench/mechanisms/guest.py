@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from ..engines import Engine
-from ..model.guest import GUEST_START, Guest
+from ..model.guest import GUEST_START, GuestNode
 from ..model.network import Network
 from ..model.path import Path
 from ..model.stage import Stage
@@ -67,14 +67,14 @@ def _check_node(topology: Topology, node: str) -> None:
         raise MechanismError(f'a guest does what its {SETUP.name} says: leave {given} of "{node}" out', SETUP.name)
 
 
-def _guest(path: Path, result: Through) -> Guest:
+def _guest(path: Path, result: Through) -> GuestNode:
     options, words = path.options, words_of(path, result, {})
     lines = json.loads(str(options.get(SETUP.name, "[]")))
     try:
         setup = tuple(filled(line, words) for line in lines)
     except MechanismError as error:
         raise MechanismError(str(error), SETUP.name) from None
-    return Guest(
+    return GuestNode(
         kernel=str(options[KERNEL.name]),
         setup=setup,
         memory_bytes=int(options.get(GUEST_MEMORY.name, GUEST_MEMORY.default or 0)),

@@ -9,7 +9,7 @@ from typing import Any
 from ..engines import EBPF, KERNEL, USER
 from ..model.network import Network
 from ..model.path import Path
-from ..model.stage import Request, Stage
+from ..model.stage import NodeRequest, Stage
 from ..model.topology import Topology
 from .common import (
     TUNNEL_OPTIONS,
@@ -76,8 +76,8 @@ def identified(prefix: IPv6Network, address: IPv4Address) -> IPv6Interface:
     return IPv6Interface((int(prefix.network_address) + identifier, prefix.prefixlen))
 
 
-def _advertise(device: str, prefix: IPv6Network, mtu_bytes: int) -> Request:
-    return Request(
+def _advertise(device: str, prefix: IPv6Network, mtu_bytes: int) -> NodeRequest:
+    return NodeRequest(
         op="router-advertise",
         fields={
             "device": device,
@@ -96,7 +96,7 @@ def _advertise(device: str, prefix: IPv6Network, mtu_bytes: int) -> Request:
     )
 
 
-def _solicit(device: str, prefix: IPv6Network, gateway: IPv6Address) -> Request:
+def _solicit(device: str, prefix: IPv6Network, gateway: IPv6Address) -> NodeRequest:
     def check(answer: Mapping[str, Any]) -> str | None:
         if answer.get("router") != str(gateway):
             return f"the router {answer.get('router')} advertised itself, where {gateway} was expected"
@@ -105,7 +105,7 @@ def _solicit(device: str, prefix: IPv6Network, gateway: IPv6Address) -> Request:
             return f"the router advertised {', '.join(map(str, results)) or 'no prefix'}, where {prefix} was expected"
         return None
 
-    return Request(op="router-solicit", fields={"device": device, "timeout_ns": SOLICIT_TIMEOUT_NS}, check=check)
+    return NodeRequest(op="router-solicit", fields={"device": device, "timeout_ns": SOLICIT_TIMEOUT_NS}, check=check)
 
 
 ISATAP = Mechanism(

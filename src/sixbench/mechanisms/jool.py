@@ -12,7 +12,7 @@ from typing import Any
 
 from ..engines import Engine
 from ..model.device import Device, Translator
-from ..model.stage import Request, Stage
+from ..model.stage import NodeRequest, Stage
 
 NAT64 = "nat64"
 """The kind of mapping of a stateful translator. No other engine has it."""
@@ -49,11 +49,11 @@ def make(device: Device) -> Stage:
     start = _START.format(program=program, missing=_MISSING.format(program=program))
     script = start + "\n".join(shlex.join(argv) for argv in _commands(program, name, device.mapping)) + "\n"
     undo = f"PATH=$PATH:/usr/sbin:/sbin\n{shlex.join((program, 'instance', 'remove', name))}\n"
-    request = Request(
+    request = NodeRequest(
         op="exec",
         fields={"argv": ["sh", "-c", script]},
         check=lambda answer: _wrong(program, answer),
-        undo=Request(op="exec", fields={"argv": ["sh", "-c", undo]}),
+        undo=NodeRequest(op="exec", fields={"argv": ["sh", "-c", undo]}),
     )
     return Stage(
         requests=(request,),

@@ -143,14 +143,14 @@ def _edge_device(
     path: Path, topology: Topology, customer_edge: CustomerEdge, dmr: IPv6Network, outside: Sequence[IPv4Network]
 ) -> Translator:
     prefixes: list[Any] = [*outside, customer_edge.rule.ipv4, customer_edge.prefix]
-    domain = {"own": customer_edge.own_rule.told, "rules": []}
+    domain = {"own": customer_edge.own_rule.protocol_form, "rules": []}
     return _translator(
         path, topology, customer_edge.node, customer_edge.number, dmr, domain, prefixes, through_node=True
     )
 
 
 def _relay_device(path: Path, topology: Topology, relay: str, rule: Rule, dmr: IPv6Network) -> Translator:
-    domain = {"own": None, "rules": [rule.told]}
+    domain = {"own": None, "rules": [rule.protocol_form]}
     number, prefixes = len(path.nodes), [rule.ipv4, dmr]
     device = _translator(path, topology, relay, number, dmr, domain, prefixes, through_node=False)
     if not path.options.get(HAIRPIN.name):

@@ -9,7 +9,7 @@ from typing import Any
 from ..engines import Engine
 from ..model.device import Device, Translator, Tunnel
 from ..model.leg import Address
-from ..model.stage import Program, Request, Stage
+from ..model.stage import NodeRequest, Program, Stage
 
 CLIENT, RELAY = "teredo-client", "teredo-relay"
 """The kinds of mapping. Any other device is a server's."""
@@ -65,7 +65,7 @@ def awaited(
     otherwise: str,
     check: Callable[[str], str | None] = lambda message: None,
     learns: Callable[[str], Mapping[Address, Address]] = lambda message: {},
-) -> Request:
+) -> NodeRequest:
     """The request that waits for a shell's condition to hold.
 
     Args:
@@ -80,7 +80,7 @@ def awaited(
             return f"{otherwise} within {READY_S} s"
         return check(str(answer.get("stdout")))
 
-    return Request(
+    return NodeRequest(
         op="exec",
         fields={"argv": ["sh", "-c", script]},
         check=wrong,
@@ -88,7 +88,7 @@ def awaited(
     )
 
 
-def listening(port: int, sockets: int, who: str) -> Request:
+def listening(port: int, sockets: int, who: str) -> NodeRequest:
     """Waits until so many UDP sockets have the port."""
     return awaited(f'[ "$(grep -c ":{port:04X} " /proc/net/udp)" -ge {sockets} ]', f"{who} did not begin")
 

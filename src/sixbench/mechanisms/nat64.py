@@ -21,7 +21,7 @@ from .common import check_overlap, legs_of
 from .discovering import DISCOVERY, OPTION_108, TELLER, with_discovery
 from .kind import Mechanism, MechanismError
 from .nat44 import nat44
-from .parting import ALLOW_PRIVATE, Stretch, prefix_option
+from .parting import ALLOW_PRIVATE, FamilyStretch, prefix_option
 from .resolving import DNS64, RESOLVER, with_resolver
 from .translating import ERRORS_FROM_DESTINATION, LOWEST_IPV6_MTU, PREFIX, ZERO_CHECKSUM, one_to_one, translated
 
@@ -101,7 +101,7 @@ def _464xlat(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     prefix = prefix_option(path, "clat-prefix", DEFAULT_CLAT_PREFIX)
     inside: list[IPv4Network] = []
 
-    def table(stretches: Sequence[Stretch]) -> tuple[embedding.Mapping, ...]:
+    def table(stretches: Sequence[FamilyStretch]) -> tuple[embedding.Mapping, ...]:
         inside.extend(stretches[0].networks)
         return tuple(embedding.Mapping(network, embedding.embed_network(prefix, network)) for network in inside)
 

@@ -28,7 +28,7 @@ ALLOW_PRIVATE = Parameter(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stretch:
+class FamilyStretch:
     """A part of the network in which all packets are of one family: between translators, or beyond the last one.
 
     Attributes:
@@ -67,7 +67,7 @@ class Parted:
     """
 
     topology: Topology
-    stretches: list[Stretch]
+    stretches: list[FamilyStretch]
     prefix: IPv6Network | None
     legs: tuple[Leg, ...]
 
@@ -118,7 +118,7 @@ def plain_leg(path: Path, topology: Topology, between: tuple[str, str], family: 
 
 def _stretches(
     path: Path, topology: Topology, between: tuple[str, str], inside: IPv4Address | None, *, may_be_client: bool
-) -> list[Stretch]:
+) -> list[FamilyStretch]:
     """The stretches from client to server. Raises `MechanismError` where the translators do not part the network so.
 
     Args:
@@ -155,7 +155,7 @@ def _stretches(
         if number is not None:
             members[number] |= {link.name for link in links}
     return [
-        Stretch(
+        FamilyStretch(
             family=family,
             links=tuple(link for link in topology.links if link.name in names),
             inside=inside if number == 0 else None,
@@ -233,7 +233,7 @@ def allows_private(path: Path) -> bool:
     return bool(path.options.get(ALLOW_PRIVATE.name, False))
 
 
-def _check_well_known(path: Path, prefix: IPv6Network, stretches: Sequence[Stretch]) -> None:
+def _check_well_known(path: Path, prefix: IPv6Network, stretches: Sequence[FamilyStretch]) -> None:
     if prefix != embedding.WELL_KNOWN_PREFIX or allows_private(path):
         return
     for stretch in stretches:

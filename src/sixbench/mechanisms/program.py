@@ -15,7 +15,7 @@ from ..engines import Engine
 from ..model.network import Network
 from ..model.parameter import Parameter
 from ..model.path import Path
-from ..model.stage import DEVICE_DIRECTORY, DEVICE_START, Request, Stage
+from ..model.stage import DEVICE_DIRECTORY, DEVICE_START, NodeRequest, Stage
 from ..model.topology import Family, Topology
 from .kind import Mechanism, MechanismError
 from .program_options import (
@@ -35,7 +35,7 @@ from .program_options import (
     STATE,
 )
 from .resolving import authority_of, resolver_ready
-from .through_device import Place, Through, check_route, far_family, filled, near_family, through, words_of
+from .through_device import DevicePlace, Through, check_route, far_family, filled, near_family, through, words_of
 
 
 def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
@@ -77,7 +77,7 @@ def _started(path: Path, result: Through) -> tuple[Mapping[str, Stage], ...]:
     return ({node: _stage(path, words, {leg.family for leg in result.legs})}, *asked)
 
 
-def _asked(path: Path, place: Place, prefix: IPv6Network | None) -> tuple[Mapping[str, Stage], ...]:
+def _asked(path: Path, place: DevicePlace, prefix: IPv6Network | None) -> tuple[Mapping[str, Stage], ...]:
     """The command that asks a resolver if it makes addresses in the prefix. Raises `MechanismError` where it cannot."""
     [node] = path.nodes
     if prefix is None:
@@ -87,7 +87,7 @@ def _asked(path: Path, place: Place, prefix: IPv6Network | None) -> tuple[Mappin
             f"a resolver with DNS64 is asked over IPv6 (RFC 8219 section 9.1): give {FAMILY.name}: 6", DNS64.name
         )
     what = shlex.split(str(path.options[START.name]))[0]
-    return ({node: Stage(requests=(resolver_ready(place.own[0], prefix, what),))},)
+    return ({node: Stage(requests=(resolver_ready(place.device_addresses[0], prefix, what),))},)
 
 
 def _stage(path: Path, words: Mapping[str, str], families: Iterable[Family]) -> Stage:
@@ -98,7 +98,7 @@ def _stage(path: Path, words: Mapping[str, str], families: Iterable[Family]) -> 
     def argv(option: Parameter) -> list[str]:
         return [filled(word, words) for word in shlex.split(str(options[option.name]))]
 
-    start = Request(
+    start = NodeRequest(
         op=DEVICE_START,
         fields={
             "argv": argv(START),

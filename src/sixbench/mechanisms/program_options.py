@@ -14,7 +14,7 @@ from ..model.parameter import Parameter
 from ..model.quoting import shown
 from ..model.topology import Family
 
-OWN = "own"
+DEVICE_ADDRESS = "own"
 """The device's own address on the link by which it sends."""
 
 MAX_COMMAND = 2000
@@ -99,14 +99,14 @@ def _families(value: object) -> str:
 
 
 def _address(value: object) -> str:
-    if value == OWN:
-        return OWN
+    if value == DEVICE_ADDRESS:
+        return DEVICE_ADDRESS
     try:
         if not isinstance(value, str) or "%" in value:
             raise ValueError
         return str(ip_address(value))
     except ValueError:
-        raise ValueError(f"{shown(value)} is neither an address nor {OWN}") from None
+        raise ValueError(f"{shown(value)} is neither an address nor {DEVICE_ADDRESS}") from None
 
 
 def _interface(value: object) -> str:

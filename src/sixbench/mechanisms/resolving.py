@@ -15,7 +15,7 @@ from ..model.network import Network
 from ..model.node_names import addresses_by_name, resolver_addresses
 from ..model.parameter import Parameter
 from ..model.path import Path
-from ..model.stage import Request, Stage
+from ..model.stage import NodeRequest, Stage
 from ..model.topology import Topology
 from .common import check_node, legs_of
 from .kind import MechanismError
@@ -29,13 +29,13 @@ DNS64 = Parameter(
     unless_given="names resolve by a hosts file",
 )
 
-OWN = "own"
+RESOLVER_ADDRESSES = "own"
 RESOLVER = Parameter(
     name="resolver",
     kind="choice",
-    choices=(OWN, *RESOLVERS),
+    choices=(RESOLVER_ADDRESSES, *RESOLVERS),
     doc="resolver at the node that dns64 names: sixbench's own, or one of Debian's packages",
-    default=OWN,
+    default=RESOLVER_ADDRESSES,
 )
 
 READY_NS = 15_000_000_000
@@ -91,7 +91,7 @@ def with_dns64(
     Args:
         own: the addresses at which it answers.
     """
-    other = RESOLVERS.get(str(path.options.get(RESOLVER.name, OWN)))
+    other = RESOLVERS.get(str(path.options.get(RESOLVER.name, RESOLVER_ADDRESSES)))
     authority = authority_of(network.topology, node, network.between[1])
     untracked = _untracked(authority) if authority is not None and _tracks_ipv4(network, node) else ""
     if other is None:
@@ -132,7 +132,7 @@ def _untracked(authority: Address) -> str:
 """
 
 
-def resolver_ready(address: Address, prefix: IPv6Network, program: str) -> Request:
+def resolver_ready(address: Address, prefix: IPv6Network, program: str) -> NodeRequest:
     """Asks a resolver in its own node until it answers, with addresses in the prefix (RFC 7050 section 3)."""
 
     def check(answer: Mapping[str, Any]) -> str | None:
@@ -144,7 +144,7 @@ def resolver_ready(address: Address, prefix: IPv6Network, program: str) -> Reque
         )
 
     fields = {"by": "dns64", "resolver": str(address), "timeout_ns": READY_NS}
-    return Request(op=DISCOVER, fields=fields, check=check)
+    return NodeRequest(op=DISCOVER, fields=fields, check=check)
 
 
 def with_extension(
@@ -188,14 +188,14 @@ def with_answers(
         asked: by node that asks it, its addresses.
         nft: a ruleset that comes with it.
     """
-    start = Request(
+    start = NodeRequest(
         op="dns-start",
         fields={
             "addresses": [str(address) for address in own],
             **more,
             "names": [{"name": name, "addresses": list(map(str, results))} for name, results in names.items()],
         },
-        undo=Request(op="dns-stop", fields={}),
+        undo=NodeRequest(op="dns-stop", fields={}),
     )
     return replace(network, resolvers=asked, stages=(*network.stages, {node: Stage(requests=(start,), nft=nft)}))
 

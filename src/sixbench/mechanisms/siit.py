@@ -12,7 +12,7 @@ from ..model.topology import Family, Topology
 from . import embedding, jool, tayga
 from .common import check_overlap
 from .kind import Mechanism, Options
-from .parting import ALLOW_PRIVATE, Stretch
+from .parting import ALLOW_PRIVATE, FamilyStretch
 from .translating import (
     ERRORS_FROM_DESTINATION,
     LOWEST_IPV6_MTU,
@@ -30,7 +30,7 @@ DEFAULT_POOL = "192.0.2.0/24"
 def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
     pool = pool_option(path, DEFAULT_POOL)
 
-    def table(stretches: Sequence[Stretch]) -> tuple[embedding.Mapping, ...]:
+    def table(stretches: Sequence[FamilyStretch]) -> tuple[embedding.Mapping, ...]:
         if "eam" in path.options:
             return embedding.table_of(str(path.options["eam"]))
         if path.family == 4 and len(stretches) > 2:

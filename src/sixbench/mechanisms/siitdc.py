@@ -15,7 +15,7 @@ from . import embedding
 from .common import check_overlap
 from .jool import JOOL
 from .kind import Mechanism, Options
-from .parting import Stretch, prefix_option
+from .parting import FamilyStretch, prefix_option
 from .tayga import TAYGA
 from .translating import OPTIONS, one_to_one, translated
 
@@ -27,7 +27,7 @@ DEFAULT_EDGE_PREFIX = "2001:db8:ed6e::/96"
 def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
     prefix = prefix_option(path, "edge-prefix", DEFAULT_EDGE_PREFIX)
 
-    def table(stretches: Sequence[Stretch]) -> tuple[embedding.Mapping, ...]:
+    def table(stretches: Sequence[FamilyStretch]) -> tuple[embedding.Mapping, ...]:
         if len(stretches) == 2:
             return one_to_one(path, stretches, SERVICE_POOL)
         networks = stretches[-1].networks

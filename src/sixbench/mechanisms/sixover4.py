@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Interface
 from ..engines import EBPF, USER
 from ..model.network import Network
 from ..model.path import Path
-from ..model.stage import Request, Stage
+from ..model.stage import NodeRequest, Stage
 from ..model.topology import Topology
 from .common import (
     TUNNEL_OPTIONS,
@@ -75,7 +75,9 @@ def _forwarding(topology: Topology, ways: list[Carrier]) -> dict[str, Stage]:
                 if topology.nodes[end.node].kind == "router":
                     interfaces.setdefault(end.node, {})[end.name] = None
     return {
-        node: Stage(requests=(Request(op="multicast-forward", fields={"interfaces": list(names), "groups": [GROUPS]}),))
+        node: Stage(
+            requests=(NodeRequest(op="multicast-forward", fields={"interfaces": list(names), "groups": [GROUPS]}),)
+        )
         for node, names in interfaces.items()
         if len(names) > 1
     }

@@ -8,7 +8,7 @@ from ..engines import Engine
 from ..model.device import Device, Translator
 from ..model.stage import Program, Stage
 
-OWN = "192.0.0.8"
+TAYGA_ADDRESS = "192.0.0.8"
 """A node without an address of its own (RFC 7600)."""
 _REFUSED = IPv6Network("64:ff9b::/32")
 """Debian's tayga refuses RFC 8215's prefix, and private addresses in the well-known one."""
@@ -19,7 +19,7 @@ def make(device: Device) -> Stage:
     assert isinstance(device, Translator), "other devices are unfit"
     name, mapping = device.device, device.mapping
     rows = [f"map {ipv4.partition('/')[0]} {ipv6.partition('/')[0]}" for ipv4, ipv6 in mapping["explicit"]]
-    lines = [f"tun-device {name}", f"ipv4-addr {OWN}", f"prefix {mapping['prefixes'][0]}", *rows]
+    lines = [f"tun-device {name}", f"ipv4-addr {TAYGA_ADDRESS}", f"prefix {mapping['prefixes'][0]}", *rows]
     argv = ("tayga", "-d", "--config", "/dev/stdin")
     return Stage(
         ip=(f"tuntap add dev {name} mode tun", f"link set {name} mtu {device.mtu_bytes} addrgenmode none up"),

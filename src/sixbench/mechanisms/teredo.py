@@ -12,7 +12,7 @@ from ..model.leg import Address
 from ..model.network import Network, passages_of
 from ..model.parameter import Parameter
 from ..model.path import Path
-from ..model.stage import Request, Stage
+from ..model.stage import NodeRequest, Stage
 from ..model.topology import ETHERNET_MIN_MTU_V6, Interface, Topology
 from . import miredo
 from .common import (
@@ -250,7 +250,7 @@ def _stages(server: Device, tunnels: Sequence[Tunnel], ends: Mapping[str, Interf
     return [{server.node: miredo.make(server)}, begun, ready]
 
 
-def _qualified(tunnel: Tunnel, described: IPv6Address) -> Request:
+def _qualified(tunnel: Tunnel, described: IPv6Address) -> NodeRequest:
     """Waits for the address that the server has told a client, and until the kernel lets sockets have it."""
 
     def check(text: str) -> str | None:

@@ -17,22 +17,33 @@ from . import embedding
 from .common import check_overlap, check_router, legs_of
 from .kind import MechanismError, Options
 from .parting import part, plain_leg, prefix_option
-from .program_options import CLIENT_AS, FAMILIES, FAMILY, HOPS, INTERFACE, ITS_OWN, OWN, PREFIX, SERVER_AS, STATE
+from .program_options import (
+    CLIENT_AS,
+    DEVICE_ADDRESS,
+    FAMILIES,
+    FAMILY,
+    HOPS,
+    INTERFACE,
+    ITS_OWN,
+    PREFIX,
+    SERVER_AS,
+    STATE,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class DevicePlace:
     """Place of the device in a network.
 
     Attributes:
         near, far: the legs on the client's side and on the server's.
-        own: its node's addresses at the end of `near` and at the beginning of `far`.
+        device_addresses: its node's addresses at the end of `near` and at the beginning of `far`.
     """
 
     topology: Topology
     near: Leg
     far: Leg
-    own: tuple[Address, Address]
+    device_addresses: tuple[Address, Address]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +56,7 @@ class Through:
         device: as other nodes know it.
     """
 
-    place: Place
+    place: DevicePlace
     legs: tuple[Leg, ...]
     prefix: IPv6Network | None
     device: Device
@@ -64,8 +75,8 @@ def through(path: Path, topology: Topology, between: tuple[str, str], made_by: s
     if prefix is not None:
         check_overlap(path, place.topology, [prefix], PREFIX.name)
     near, far = place.near, place.far
-    destination = _seen(path, SERVER_AS, far.destination, first, prefix, place.own[0])
-    source = _seen(path, CLIENT_AS, near.source, last, prefix, place.own[1])
+    destination = _seen(path, SERVER_AS, far.destination, first, prefix, place.device_addresses[0])
+    source = _seen(path, CLIENT_AS, near.source, last, prefix, place.device_addresses[1])
     legs: tuple[Leg, ...] = (replace(near, destination=destination), replace(far, source=source))
     if first == last and (destination, source) == (far.destination, near.source):
         legs = (replace(near, far=far.far, destination=far.destination),)
@@ -80,7 +91,7 @@ def check_route(network: Network, between: tuple[str, str], node: str) -> None:
         raise MechanismError(f'no route leads from "{between[0]}" to "{between[1]}" through "{node}"')
 
 
-def _same_family(path: Path, topology: Topology, between: tuple[str, str]) -> Place:
+def _same_family(path: Path, topology: Topology, between: tuple[str, str]) -> DevicePlace:
     """Raises `MechanismError` where the device's node is not on the way."""
     [node] = path.nodes
     client, server = between
@@ -95,18 +106,18 @@ def _same_family(path: Path, topology: Topology, between: tuple[str, str]) -> Pl
         raise MechanismError(f'"{node}" is not on the way from "{client}" to "{server}" over IPv{path.family}', "nodes")
     far = plain_leg(path, topology, (node, server), path.family)
     inward = plain_leg(path, topology, (client, node), path.family)
-    return Place(
+    return DevicePlace(
         topology=topology,
         near=replace(leg, far=node),
         far=replace(far, destination=leg.destination),
-        own=(inward.destination, far.source),
+        device_addresses=(inward.destination, far.source),
     )
 
 
-def _two_families(path: Path, topology: Topology, between: tuple[str, str]) -> Place:
+def _two_families(path: Path, topology: Topology, between: tuple[str, str]) -> DevicePlace:
     parted = part(path, topology, between, embeds=False)
     near, far = parted.legs
-    return Place(topology=parted.topology, near=near, far=far, own=(near.destination, far.source))
+    return DevicePlace(topology=parted.topology, near=near, far=far, device_addresses=(near.destination, far.source))
 
 
 def _seen(
@@ -114,28 +125,31 @@ def _seen(
 ) -> Address:
     """A host's address on the other side of the device. Raises `MechanismError` where nothing says which."""
     given = path.options.get(option.name)
-    if given == OWN and option is CLIENT_AS:
+    if given == DEVICE_ADDRESS and option is CLIENT_AS:
         return own
     if given is not None:
-        if given == OWN or ip_address(str(given)).version != family:
+        if given == DEVICE_ADDRESS or ip_address(str(given)).version != family:
             raise MechanismError(f"{option.name} must be an IPv{family} address here, not {given}", option.name)
         return ip_address(str(given))
     if address.version == family:
         return address
     if isinstance(address, IPv4Address) and prefix is not None:
         return embedding.embed(prefix, address)
-    other = f", or {PREFIX.name}" if family == 6 else f", such as {OWN}" if option is CLIENT_AS else ""
+    other = f", or {PREFIX.name}" if family == 6 else f", such as {DEVICE_ADDRESS}" if option is CLIENT_AS else ""
     raise MechanismError(
         f"the IPv{family} address that the device gives {address} is not known: give {option.name}{other}", option.name
     )
 
 
 def _led_here(
-    place: Place, prefix: IPv6Network | None, source: Address, destination: Address
+    place: DevicePlace, prefix: IPv6Network | None, source: Address, destination: Address
 ) -> list[IPv4Network | IPv6Network]:
     """Addresses to which all nodes have routes that lead to the device's node."""
     led: list[IPv4Network | IPv6Network] = [] if prefix is None else [prefix]
-    for address, actual in ((source, {place.near.source, *place.own}), (destination, {place.far.destination})):
+    for address, actual in (
+        (source, {place.near.source, *place.device_addresses}),
+        (destination, {place.far.destination}),
+    ):
         is_led = prefix is not None and address in prefix
         if address not in actual and not is_led:
             led.append(IPv4Network(address) if isinstance(address, IPv4Address) else IPv6Network(address))
@@ -144,7 +158,7 @@ def _led_here(
 
 def _device(
     path: Path,
-    place: Place,
+    place: DevicePlace,
     led: Sequence[IPv4Network | IPv6Network],
     made_by: str,
     *,
@@ -190,8 +204,8 @@ def words_of(path: Path, result: Through, others: Mapping[str, object]) -> dict[
         "prefix": result.prefix,
         "near": _facing(place.topology, node, legs[0].near, legs[0].family),
         "far": _facing(place.topology, node, legs[-1].far, legs[-1].family),
-        "near-address": place.own[0],
-        "far-address": place.own[1],
+        "near-address": place.device_addresses[0],
+        "far-address": place.device_addresses[1],
         **others,
     }
     return {name: str(value) for name, value in known.items() if value is not None}

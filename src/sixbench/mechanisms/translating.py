@@ -16,7 +16,7 @@ from ..model.stage import Stage
 from ..model.topology import ETHERNET_MIN_MTU_V6, Family, Topology
 from . import embedding, jool, tayga
 from .kind import MechanismError
-from .parting import ALLOW_PRIVATE, DEFAULT_PREFIX, Stretch, allows_private, part
+from .parting import ALLOW_PRIVATE, DEFAULT_PREFIX, FamilyStretch, allows_private, part
 
 _THIS_NETWORK = IPv4Network("0.0.0.0/8")
 """RFC 1122 section 3.2.1.3."""
@@ -61,7 +61,7 @@ OPTIONS = (PREFIX, ALLOW_PRIVATE, ZERO_CHECKSUM, LOWEST_IPV6_MTU, ERRORS_FROM_DE
 
 
 @dataclass(frozen=True, kw_only=True)
-class Addresses:
+class AddressEmbedding:
     """Form of the addresses of one family in the other.
 
     Attributes:
@@ -81,7 +81,7 @@ class Addresses:
         return result
 
 
-Table = Callable[[Sequence[Stretch]], tuple[embedding.Mapping, ...]]
+Table = Callable[[Sequence[FamilyStretch]], tuple[embedding.Mapping, ...]]
 """The explicit address mappings of a network that is parted so."""
 
 
@@ -106,7 +106,7 @@ def translated(
     inside = own if own is not None and path.nodes[0] == client else None
     parted = part(path, topology, between, inside=inside, may_be_client=own is not None, embeds=embeds)
     stretches = parted.stretches
-    addresses = Addresses(prefix=parted.prefix, rows=table(stretches))
+    addresses = AddressEmbedding(prefix=parted.prefix, rows=table(stretches))
     ends = zip([client, *path.nodes], [*path.nodes, server], stretches, strict=True)
     source = parted.legs[0].source if inside is None else inside
     destination = parted.legs[-1].destination
@@ -137,7 +137,7 @@ def pool_option(path: Path, default: str) -> IPv4Network:
 
 
 def one_to_one(
-    path: Path, stretches: Sequence[Stretch], pool: IPv4Network, first: int = 1
+    path: Path, stretches: Sequence[FamilyStretch], pool: IPv4Network, first: int = 1
 ) -> tuple[embedding.Mapping, ...]:
     """An address of the pool, from that number on, for each address of an IPv6 node that is no translator. Raises
     `MechanismError` where the pool is too small."""
@@ -159,7 +159,7 @@ def one_to_one(
     return tuple(embedding.Mapping(IPv4Network(pool[number]), IPv6Network(address)) for number, address in numbered)
 
 
-def _required(addresses: Addresses, address: Address, family: Family, node: str) -> Address:
+def _required(addresses: AddressEmbedding, address: Address, family: Family, node: str) -> Address:
     result = addresses.seen(address, family)
     if result is None:
         raise MechanismError(f'no row of the table maps {address} of "{node}" to IPv4; add one', "eam")
@@ -169,8 +169,8 @@ def _required(addresses: Addresses, address: Address, family: Family, node: str)
 def _device(
     path: Path,
     number: int,
-    stretches: Sequence[Stretch],
-    addresses: Addresses,
+    stretches: Sequence[FamilyStretch],
+    addresses: AddressEmbedding,
     *,
     through_node: bool,
 ) -> Translator:
@@ -247,7 +247,7 @@ def translator(
     )
 
 
-def _led_to(family: Family, away: Sequence[Stretch], addresses: Addresses, *, is_only: bool) -> list[Any]:
+def _led_to(family: Family, away: Sequence[FamilyStretch], addresses: AddressEmbedding, *, is_only: bool) -> list[Any]:
     """The prefixes of a family that stand for the addresses of the stretches beyond a translator. `is_only`: whether
     there is no other one, so that all of the prefix leads to it."""
     results: list[Any] = []

@@ -11,7 +11,7 @@ Prefix = IPv4Network | IPv6Network
 
 
 @dataclass(frozen=True, kw_only=True)
-class Block:
+class PrefixBlock:
     """A prefix as numbers.
 
     Attributes:
@@ -27,7 +27,7 @@ class Block:
 class Aggregates:
     """The fewest prefixes that cover some of the blocks in a list, and nothing else (RFC 4632 section 5.1)."""
 
-    def __init__(self, blocks: Sequence[Block], bits: int) -> None:
+    def __init__(self, blocks: Sequence[PrefixBlock], bits: int) -> None:
         """`blocks` by address; `bits` are those of an address."""
         self._blocks, self._bits = blocks, bits
         self._starts = [
@@ -67,5 +67,5 @@ class Aggregates:
         return known
 
 
-def _continues(before: Block, block: Block, bits: int) -> bool:
+def _continues(before: PrefixBlock, block: PrefixBlock, bits: int) -> bool:
     return before.is_apart and block.is_apart and before.base + (1 << bits - before.length) == block.base

@@ -40,7 +40,7 @@ class Calibrated:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FalseAlarms:
+class ComparisonErrors:
     """Error rates of comparisons whose truth was known.
 
     Attributes:
@@ -75,4 +75,4 @@ class Calibration:
     realtime_ns: int
     quick: bool
     ranges: tuple[Calibrated, ...]
-    false_alarms: FalseAlarms | None = None
+    false_alarms: ComparisonErrors | None = None

@@ -13,7 +13,7 @@ DISCIPLINES: tuple[Discipline, ...] = ("tail-drop", "codel", "fq_codel")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Queue:
+class RateQueue:
     """The queue before a rate.
 
     Attributes:
@@ -36,11 +36,11 @@ class Queue:
     ecn: bool | None = None
 
 
-DEFAULT_QUEUE = Queue()
+DEFAULT_QUEUE = RateQueue()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Direction:
+class LinkDirection:
     """The treatment of the packets that leave one end of a link.
 
     Attributes:
@@ -52,7 +52,7 @@ class Direction:
 
     rate_bps: int | None = None
     overhead: str = ETHERNET_FRAMING.name
-    queue: Queue = field(default=DEFAULT_QUEUE)
+    queue: RateQueue = field(default=DEFAULT_QUEUE)
     burst_bytes: int | None = None
     impairments: Impairments = field(default=NO_IMPAIRMENTS)
 
@@ -63,7 +63,7 @@ class Direction:
         return framing_of(self.overhead)
 
 
-UNLIMITED = Direction()
+UNLIMITED = LinkDirection()
 
-Directions = tuple[Direction, Direction]
+Directions = tuple[LinkDirection, LinkDirection]
 """The two directions of a link: from its first end, and from its second."""

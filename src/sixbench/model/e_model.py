@@ -18,7 +18,7 @@ LEAST_PERCEIVED_DELAY_MS = 100.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Equipment:
+class CodecImpairments:
     """A codec's impairments (ITU-T G.113 Appendix I).
 
     Attributes:
@@ -30,7 +30,7 @@ class Equipment:
     bpl: float
 
 
-def r_factor(delay_ms: float, loss_percent: float, equipment: Equipment) -> float:
+def r_factor(delay_ms: float, loss_percent: float, equipment: CodecImpairments) -> float:
     """The transmission rating factor R (section 7.1).
 
     Args:
@@ -43,7 +43,7 @@ def r_factor(delay_ms: float, loss_percent: float, equipment: Equipment) -> floa
     return basic - _simultaneous(delay_ms, noise_dbm, basic) - delay - effective_ie(loss_percent, equipment)
 
 
-def effective_ie(loss_percent: float, equipment: Equipment) -> float:
+def effective_ie(loss_percent: float, equipment: CodecImpairments) -> float:
     """Ie,eff (section 7.5)."""
     return equipment.ie + (95 - equipment.ie) * loss_percent / (loss_percent + equipment.bpl)
 

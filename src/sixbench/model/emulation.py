@@ -25,7 +25,7 @@ PARETO_SHAPE = 3.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chosen:
+class ChosenPackets:
     """The packets to which something happens: each with a probability, or exactly those with given numbers, from 0 in a
     trial."""
 
@@ -73,10 +73,10 @@ class Impairments:
     distribution: Distribution = "uniform"
     jitter_correlation: float = 0.0
     delays_ns: tuple[int, ...] = ()
-    loss: Chosen | GilbertElliott | None = None
-    duplicate: Chosen | None = None
-    corrupt: Chosen | None = None
-    overtaking: Chosen | None = None
+    loss: ChosenPackets | GilbertElliott | None = None
+    duplicate: ChosenPackets | None = None
+    corrupt: ChosenPackets | None = None
+    overtaking: ChosenPackets | None = None
     in_order: bool = False
     late: tuple[int, ...] = ()
     late_by: int = 1
@@ -119,7 +119,7 @@ class Impairments:
     def lists_packets(self) -> bool:
         """True if any packet is chosen by its number."""
         chosen = (self.loss, self.duplicate, self.corrupt, self.overtaking)
-        return bool(self.late) or any(isinstance(item, Chosen) and item.packets for item in chosen)
+        return bool(self.late) or any(isinstance(item, ChosenPackets) and item.packets for item in chosen)
 
     def quantiles_ns(self) -> list[int]:
         """The times that are added to `delay_ns`, as equally spaced quantiles in order; empty without jitter."""

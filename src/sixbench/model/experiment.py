@@ -178,7 +178,7 @@ class Experiment:
         return self.baseline if combination.goes_over(self.baseline) else combination.paths[0]
 
     @property
-    def cells(self) -> list[tuple[Combination, Path]]:
+    def path_combinations(self) -> list[tuple[Combination, Path]]:
         """Each combination with each path that it goes over."""
         return [(combination, path) for combination in self.combinations for path in self.paths_of(combination)]
 

@@ -273,7 +273,7 @@ class ComparedTable:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CellValue:
+class WorkerValue:
     """The change that one cell found: as in a finding, over its `n` blocks."""
 
     cell: str
@@ -285,7 +285,7 @@ class CellValue:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CellEffect:
+class WorkerEffect:
     """A comparison by the cells that measured it.
 
     Attributes:
@@ -301,7 +301,7 @@ class CellEffect:
     path: str
     baseline: str
     p_value: float | None
-    cells: list[CellValue]
+    cells: list[WorkerValue]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -377,7 +377,7 @@ class Analysis:
     claims: list[ClaimResult] = field(default_factory=list)
     published: list[PublishedComparison] = field(default_factory=list)
     tables: list[ComparedTable] = field(default_factory=list)
-    cells: list[CellEffect] = field(default_factory=list)
+    cells: list[WorkerEffect] = field(default_factory=list)
     kernels: list[KernelContrast] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

@@ -10,7 +10,7 @@ GUEST_START = "guest-start"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Guest:
+class GuestNode:
     """The machine that stands for a node. The node's namespace has only what joins its links with the machine's
     interfaces; addresses, routes and settings of the node are the machine's.
 
@@ -46,7 +46,7 @@ class GuestPort:
 
 @dataclass(frozen=True, kw_only=True)
 class GuestCommand:
-    """A command that is run in the machine. `told`: what a message calls it."""
+    """A command that is run in the machine. `label`: what a message calls it."""
 
-    told: str
+    label: str
     line: str

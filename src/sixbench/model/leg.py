@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv6Address
 
-from .direction import Direction
+from .direction import LinkDirection
 from .topology import Family, Link
 
 Address = IPv4Address | IPv6Address
@@ -60,7 +60,7 @@ class Passage:
 
 
 @dataclass(frozen=True, kw_only=True)
-class IpHeader:
+class ExpectedIpHeader:
     """An IP header that packets of a path have on a wire.
 
     Attributes:
@@ -93,13 +93,13 @@ class Crossing:
     near: str
     far: str
     headers: tuple[str, ...]
-    ip: tuple[IpHeader, ...]
+    ip: tuple[ExpectedIpHeader, ...]
     leg: Leg
     tunnels: tuple[Passage, ...] = ()
     inner_mtu_bytes: int | None = None
 
     @property
-    def direction(self) -> Direction:
+    def direction(self) -> LinkDirection:
         """The treatment of packets on that wire, in that direction."""
         return self.link.direction_from(self.near)
 

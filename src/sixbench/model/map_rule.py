@@ -213,7 +213,7 @@ class Rule:
         )
 
     @property
-    def told(self) -> dict[str, object]:
+    def protocol_form(self) -> dict[str, object]:
         """As docs/protocol.md has it."""
         answers: dict[str, object] = {
             "ipv6": str(self.ipv6),

@@ -51,7 +51,7 @@ class Settings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Series:
+class FollowedSeries:
     """A series that is followed over time: a headline metric of one path, or of the comparison of a path with its
     baseline path.
 
@@ -79,10 +79,10 @@ class Series:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class SeriesValue:
     """The value of a series in one occurrence, from `n` trials or pairs of trials."""
 
-    series: Series
+    series: FollowedSeries
     value: float
     n: int
 
@@ -119,7 +119,7 @@ class Occurrence:
     reason: str | None = None
     experiment: str | None = None
     conditions: dict[str, str] = field(default_factory=dict)
-    values: tuple[Measured, ...] = ()
+    values: tuple[SeriesValue, ...] = ()
     trials: int = 0
     removed: tuple[Removed, ...] = ()
 
@@ -139,7 +139,7 @@ class Monitor:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Deviation:
+class SeriesDeviation:
     """Result of a look at a series.
 
     Attributes:
@@ -156,7 +156,7 @@ class Deviation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point:
+class SeriesPoint:
     """A value of a series.
 
     Attributes:
@@ -169,7 +169,7 @@ class Point:
     value: float
     n: int
     is_baseline: bool
-    deviation: Deviation | None = None
+    deviation: SeriesDeviation | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,17 +195,17 @@ class Followed:
         band: None while the baseline is not complete.
     """
 
-    series: Series
-    points: tuple[Point, ...]
+    series: FollowedSeries
+    points: tuple[SeriesPoint, ...]
     band: Band | None
 
     @property
-    def changed(self) -> Deviation | None:
+    def changed(self) -> SeriesDeviation | None:
         """Result of the last look at it."""
         return self.points[-1].deviation if self.points else None
 
     @property
-    def found(self) -> list[Point]:
+    def change_points(self) -> list[SeriesPoint]:
         """The points at which a change was found that the look before did not have."""
         before: Literal["higher", "lower"] | None = None
         results = []

@@ -9,8 +9,8 @@ from ipaddress import IPv6Interface
 from typing import Self
 
 from .device import Device, Relay, Translator, Tunnel
-from .guest import Guest
-from .leg import Address, Crossing, IpHeader, Leg, Legs, Passage, reversed_legs
+from .guest import GuestNode
+from .leg import Address, Crossing, ExpectedIpHeader, Leg, Legs, Passage, reversed_legs
 from .stage import DEVICE_START, Stage
 from .topology import Family, Interface, Topology
 
@@ -32,7 +32,7 @@ class Blueprint:
     devices: tuple[Device, ...] = ()
     stages: tuple[Mapping[str, Stage], ...] = ()
     resolvers: Mapping[str, tuple[Address, ...]] = field(default_factory=dict)
-    guests: Mapping[str, Guest] = field(default_factory=dict)
+    guests: Mapping[str, GuestNode] = field(default_factory=dict)
 
     @property
     def is_plain(self) -> bool:
@@ -185,7 +185,7 @@ class Network(Blueprint):
         taken = self._hops_taken([len(passages) for _, passages in legs])
         results: list[Crossing] = []
         for at, (leg, passage) in enumerate((leg, passage) for leg, passages in legs for passage in passages):
-            inner = IpHeader(
+            inner = ExpectedIpHeader(
                 family=leg.family,
                 source=leg.source,
                 destination=leg.destination,
@@ -220,7 +220,7 @@ class Network(Blueprint):
         leg: Leg,
         passage: Passage,
         headers: tuple[str, ...],
-        ip: tuple[IpHeader, ...],
+        ip: tuple[ExpectedIpHeader, ...],
         tunnels: tuple[Passage, ...],
         inner_mtu_bytes: int | None,
     ) -> list[Crossing]:
@@ -245,7 +245,7 @@ class Network(Blueprint):
         destinations = _seen(self.topology, leaving, [element.reversed for element in reversed(below)])[::-1]
         inner, results = ip[0], []
         for index, (item, source, destination) in enumerate(zip(below, sources, destinations, strict=True)):
-            outer = IpHeader(
+            outer = ExpectedIpHeader(
                 family=link.carrier,
                 source=source,
                 destination=destination,

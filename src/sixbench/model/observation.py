@@ -35,14 +35,14 @@ class InterfaceCounters(Form):
         return {**self.__dict__, **(self.__pydantic_extra__ or {})}
 
 
-class LinkState(Form):
+class InterfaceState(Form):
     """State of an interface, and the number of times that it lost its carrier."""
 
     is_up: bool = ABSENT
     carrier_losses: Natural = ABSENT
 
 
-class Queue(Form):
+class QueueingDiscipline(Form):
     """A queueing discipline."""
 
     kind: str
@@ -57,8 +57,8 @@ class CountersAnswer(Form):
     interfaces: dict[str, InterfaceCounters]
     snmp: dict[str, dict[str, int]]
     tcpext: dict[str, int] = ABSENT
-    links: dict[str, LinkState] = ABSENT
-    queues: dict[str, list[Queue]] = ABSENT
+    links: dict[str, InterfaceState] = ABSENT
+    queues: dict[str, list[QueueingDiscipline]] = ABSENT
     softirq_waiting: Natural = ABSENT
     emulated_waiting: Natural = ABSENT
 
@@ -179,7 +179,7 @@ class AwakeAnswer(Form):
     processors: list[WatchedProcessor]
 
 
-class Count(Form):
+class PacketCount(Form):
     """Packets and their bytes."""
 
     packets: Natural
@@ -196,12 +196,12 @@ class ProgramTime(Form):
 class TunnelState(Form):
     """The counters of a tunnel's end."""
 
-    encapsulated: Count
-    decapsulated: Count
-    slow_encapsulated: Count = ABSENT
-    slow_decapsulated: Count = ABSENT
-    slow: dict[str, Count] = ABSENT
-    drops: dict[str, Count] = ABSENT
+    encapsulated: PacketCount
+    decapsulated: PacketCount
+    slow_encapsulated: PacketCount = ABSENT
+    slow_decapsulated: PacketCount = ABSENT
+    slow: dict[str, PacketCount] = ABSENT
+    drops: dict[str, PacketCount] = ABSENT
     programs: dict[str, ProgramTime] | None = None
 
 
@@ -214,12 +214,12 @@ class TunnelsAnswer(Form):
 class TranslatorState(Form):
     """The counters of a translator."""
 
-    to_ipv6: Count
-    to_ipv4: Count
-    slow: dict[str, Count]
-    answered: dict[str, Count]
-    drops: dict[str, Count]
-    waiting: Count
+    to_ipv6: PacketCount
+    to_ipv4: PacketCount
+    slow: dict[str, PacketCount]
+    answered: dict[str, PacketCount]
+    drops: dict[str, PacketCount]
+    waiting: PacketCount
 
 
 class TranslatorsAnswer(Form):
@@ -228,7 +228,7 @@ class TranslatorsAnswer(Form):
     translators: dict[str, TranslatorState]
 
 
-class WithoutIpv4(Form):
+class WithoutIpv4Answer(Form):
     """That a node can do without IPv4 on its link, and who told it."""
 
     server: str
@@ -238,7 +238,7 @@ class WithoutIpv4(Form):
     took_ns: Natural
 
 
-class DiscoveredPrefix(Form):
+class DiscoveredPrefixAnswer(Form):
     """The prefix of a NAT64 that a node learned, and what it was told before where it asked by DHCP."""
 
     prefix: str
@@ -247,7 +247,7 @@ class DiscoveredPrefix(Form):
     source: str
     asked: Natural
     took_ns: Natural
-    dhcp: WithoutIpv4 = ABSENT
+    dhcp: WithoutIpv4Answer = ABSENT
 
 
 class RelayedStreams(Form):

@@ -126,7 +126,7 @@ class Observers(Observer):
         self.wants_values = any(observer.wants_values for observer in observers)
 
 
-def _told_to_all(name: str) -> Callable[..., None]:
+def _method_of_all(name: str) -> Callable[..., None]:
     """The method of that name: tells all, and values only those that want them."""
     is_of_values = name in ("arrived", "sampled")
 
@@ -139,4 +139,4 @@ def _told_to_all(name: str) -> Callable[..., None]:
 
 
 for _name in [name for name, item in vars(Observer).items() if isfunction(item)]:
-    setattr(Observers, _name, _told_to_all(_name))
+    setattr(Observers, _name, _method_of_all(_name))

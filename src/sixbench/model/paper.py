@@ -33,7 +33,7 @@ at least one."""
 Of = Literal["value", "ratio"]
 """The subject of a trend or a contrast: the path's value, or its ratio to the baseline."""
 
-Way = Literal["rises", "falls"]
+TrendWay = Literal["rises", "falls"]
 
 Expected = Literal["higher", "lower", "equivalent", "not lower", "not higher"]
 
@@ -135,7 +135,7 @@ class PublishedValue:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Direction:
+class DirectionTest:
     """The path is higher, lower, or the same as its baseline, by the verdicts of the findings; or it is not lower (not
     higher) by more than the margin, by the interval.
 
@@ -169,7 +169,7 @@ class Trend:
     selector: Selector
     of: Of
     factor: str
-    expect: Way
+    expect: TrendWay
     quantifier: Quantifier = "all"
 
 
@@ -183,7 +183,7 @@ class Contrast:
     factor: str
     at: Scalar
     then: Scalar
-    expect: Way | Literal["same"]
+    expect: TrendWay | Literal["same"]
     margin: float | None = None
     quantifier: Quantifier = "all"
 
@@ -214,7 +214,7 @@ class Untestable:
     reason: str
 
 
-ClaimTest = Direction | Magnitude | Trend | Contrast | Amount | InTheory | Untestable
+ClaimTest = DirectionTest | Magnitude | Trend | Contrast | Amount | InTheory | Untestable
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -73,9 +73,9 @@ def printable_json(text: str) -> str:
     )
 
 
-def one_line(said: str | bytes) -> str:
+def one_line(output: str | bytes) -> str:
     """The words that a program or a machine wrote, as a `sentence` without its line breaks."""
-    text = said if isinstance(said, str) else said.decode(errors="replace")
+    text = output if isinstance(output, str) else output.decode(errors="replace")
     return sentence(" ".join(_without_middle(text).split()))
 
 

@@ -42,7 +42,7 @@ class TcpPathMtu(Form):
     bytes_acked: Natural = ABSENT
 
 
-class Hop(Form):
+class PathHop(Form):
     """A place on the way."""
 
     index: Natural = ABSENT
@@ -66,8 +66,8 @@ class PathMtu(Form):
     interface_bytes: Natural = ABSENT
     tcp_bytes: Natural = ABSENT
     converged_ns: Counts = ABSENT
-    black_hole: Hop = ABSENT
-    limiting_hop: Hop = ABSENT
+    black_hole: PathHop = ABSENT
+    limiting_hop: PathHop = ABSENT
     hops: Annotated[list[Name | None], Field(max_length=MAX_HOPS)] = ABSENT
 
     @model_validator(mode="after")

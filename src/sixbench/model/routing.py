@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from itertools import groupby, pairwise
 
-from .aggregates import Aggregates, Block, Prefix
+from .aggregates import Aggregates, Prefix, PrefixBlock
 from .device import Device, Relay
 from .networks import all_networks_behind, hosts_with_networks
 from .reach import Span, by_bridges
-from .topology import Family, Interface, Link, Topology, Way
+from .topology import Family, Interface, Link, NodeRoute, Topology
 
 FAMILIES: tuple[Family, ...] = (4, 6)
 
@@ -121,7 +121,7 @@ def _routes_to(topology: Topology, device: Device, prefix: Prefix) -> Iterator[t
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Target(Block):
+class _Target(PrefixBlock):
     """A prefix, and the numbers of the links that have it. Several links have it where they belong to one tunnel's
     device. `domain`: where it is known; None: everywhere."""
 
@@ -134,7 +134,7 @@ class _Reached:
     """Destinations of a node: the route to every other node, and for each link of the topology the link that leads to
     it."""
 
-    ways: Mapping[str, Way]
+    ways: Mapping[str, NodeRoute]
     first_links: Sequence[Link | None]
 
 
@@ -246,7 +246,9 @@ def _reached(topology: Topology, node: str, family: Family) -> _Reached:
     return _Reached(ways=ways, first_links=first_links)
 
 
-def _better(item: Way | None, one_is_host: bool, other: Way | None, other_is_host: bool) -> Way | None:
+def _better(
+    item: NodeRoute | None, one_is_host: bool, other: NodeRoute | None, other_is_host: bool
+) -> NodeRoute | None:
     """The route to the end of a link that forwards to it. A host does not forward, however near it is."""
     if item is None or other is None:
         return item or other
@@ -300,7 +302,7 @@ def _parts(span: Span, own: Sequence[int]) -> Iterator[Span]:
         yield at, end
 
 
-def _first_of(topology: Topology, target: _Target, ways: Mapping[str, Way]) -> Link | None:
+def _first_of(topology: Topology, target: _Target, ways: Mapping[str, NodeRoute]) -> Link | None:
     """The link to a prefix that several links have: it leads to the nearest of their nodes that forwards. Of several
     equally near nodes it is the one whose links to the others come first, as `ways` decides by the last link."""
     members: dict[str, list[int]] = {}

@@ -14,7 +14,7 @@ Change = Literal["better", "worse", "higher", "lower", "inconclusive"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sample:
+class TrialSample:
     """The valid trials of one cell in one run.
 
     Attributes:
@@ -29,7 +29,7 @@ class Sample:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class ComparedMetric:
     """One metric of one workload on one path at one combination of levels, in both runs.
 
     Attributes:
@@ -52,8 +52,8 @@ class Cell:
     unit: str
     levels: dict[str, Scalar]
     path: str
-    old: Sample
-    new: Sample
+    old: TrialSample
+    new: TrialSample
     change: Change
     ratio: float | None = None
     difference: float | None = None
@@ -84,7 +84,7 @@ class Lacking:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting:
+class DifferingSetting:
     """A setting that is not the same in both runs; None where a run does not have it."""
 
     name: str
@@ -110,17 +110,17 @@ class RunComparison:
     clock: str
     confidence: float
     limit: float | None
-    settings: list[Setting]
-    cells: list[Cell]
+    settings: list[DifferingSetting]
+    cells: list[ComparedMetric]
     lacking: list[Lacking]
 
     @property
-    def over(self) -> list[Cell]:
+    def over(self) -> list[ComparedMetric]:
         """The cells that are worse by more than the limit."""
         return [cell for cell in self.cells if cell.is_over]
 
     @property
-    def judged(self) -> list[Cell]:
+    def judged(self) -> list[ComparedMetric]:
         """The cells that could be held against the limit."""
         return [cell for cell in self.cells if cell.is_over is not None]
 

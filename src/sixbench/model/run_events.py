@@ -78,7 +78,7 @@ class Planned(_Event):
     done: Natural
 
 
-class Built(_Event):
+class NetworkBuilt(_Event):
     """A network was built, because a trial on that path needed it first. `topology`: its form, from 0."""
 
     event: Literal["built"]
@@ -168,7 +168,16 @@ class Ended(_Event):
 
 
 _Kinds = (
-    Planned | Built | TrialStarted | Values | SenderValues | TrialEnded | BlockDone | Stopped | ReportWritten | Ended
+    Planned
+    | NetworkBuilt
+    | TrialStarted
+    | Values
+    | SenderValues
+    | TrialEnded
+    | BlockDone
+    | Stopped
+    | ReportWritten
+    | Ended
 )
 RunEvent = Annotated[_Kinds, Field(discriminator="event")]
 RUN_EVENTS: tuple[type[Form], ...] = get_args(_Kinds)

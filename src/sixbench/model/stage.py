@@ -18,7 +18,7 @@ DEVICE_DIRECTORY = "/run/device"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class AnswerField:
     """A field of a node's answer to a request of an earlier stage."""
 
     node: str
@@ -30,11 +30,11 @@ class Answer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class NodeRequest:
     """A request to a node's agent (docs/protocol.md).
 
     Attributes:
-        fields: of the request; an `Answer` stands for a field of an earlier request's answer.
+        fields: of the request; an `AnswerField` stands for a field of an earlier request's answer.
         check: what is wrong with the answer, as a sentence; None if nothing. Requests that ask the same are equal.
         undo: the request for when the network is taken down, made from the answer.
         learns: the addresses that only the answer tells, each by the one that stands for it in the description of the
@@ -44,7 +44,7 @@ class Request:
     op: str
     fields: dict[str, Any]
     check: Callable[[Mapping[str, Any]], str | None] = field(default=lambda answer: None, compare=False)
-    undo: Request | None = None
+    undo: NodeRequest | None = None
     learns: Callable[[Mapping[str, Any]], Mapping[Address, Address]] = field(default=lambda answer: {}, compare=False)
 
 
@@ -92,7 +92,7 @@ class Stage:
         nat44: what the ruleset makes of sources, if it has NAT44.
     """
 
-    requests: tuple[Request, ...] = ()
+    requests: tuple[NodeRequest, ...] = ()
     sysctl: dict[str, str] = field(default_factory=dict)
     ip: tuple[str, ...] = ()
     nft: str = ""

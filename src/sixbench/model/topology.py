@@ -7,7 +7,7 @@ from functools import cached_property
 from ipaddress import IPv4Interface, IPv6Address, IPv6Interface
 from typing import Literal
 
-from .direction import UNLIMITED, Direction, Directions
+from .direction import UNLIMITED, Directions, LinkDirection
 from .emulation import EmulatorName, Impairments
 from .headers import VLAN_TAG
 from .host import Host, Over
@@ -227,7 +227,7 @@ class Link:
         that what crosses them are packets of their MTU."""
         return not self.has_rate and not self.is_emulated if self.offload is None else self.offload
 
-    def direction_from(self, node: str) -> Direction:
+    def direction_from(self, node: str) -> LinkDirection:
         """The treatment of packets that leave the end of `node`, which must be one of the two."""
         return self.directions[0] if self.ends[0].node == node else self.directions[1]
 
@@ -241,7 +241,7 @@ class Link:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Way:
+class NodeRoute:
     """The route to a node from another.
 
     Attributes:
@@ -318,7 +318,7 @@ class Topology:
             at = way.last.other_end(at).node
         return links[::-1]
 
-    def ways(self, source: str, family: Family | None = None) -> dict[str, Way]:
+    def ways(self, source: str, family: Family | None = None) -> dict[str, NodeRoute]:
         """The route from `source` to every other node that it reaches. Hosts do not forward, so they are only at the
         ends.
 
@@ -330,7 +330,7 @@ class Topology:
         itself: nodes that each route by this rule make one route together.
         """
         neighbours = self._neighbours[family]
-        results: dict[str, Way] = {}
+        results: dict[str, NodeRoute] = {}
         reached = {source: (0, -1, -1)}
         hops = 0
         while reached:
@@ -346,7 +346,9 @@ class Topology:
                     if neighbour not in following or both < following[neighbour][0]:
                         following[neighbour] = (both, index if first_index < 0 else first_index, index)
             for name, (links, first_index, last_index) in following.items():
-                results[name] = Way(rank=(hops, links), first=self.links[first_index], last=self.links[last_index])
+                results[name] = NodeRoute(
+                    rank=(hops, links), first=self.links[first_index], last=self.links[last_index]
+                )
             reached = following
         return results
 

@@ -43,7 +43,7 @@ COMPARED_BLOCKS = 6
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class TrialMeasurements:
     """The measurements of a trial: metrics by column, histograms by name, interval series by name, and remarks.
 
     `invalid` holds reasons for which the trial is not what it claims, `uncertainty` how far from the truth a metric may
@@ -220,7 +220,7 @@ class WorkloadKind:
     metrics: tuple[str, ...]
     own_metrics: tuple[Metric, ...] = ()
     check: Callable[[Params, frozenset[Family]], Wrong | None] = lambda params, families: None
-    summarise: Callable[[Params, Result, Result], Measured]
+    summarise: Callable[[Params, Result, Result], TrialMeasurements]
     traffic: Callable[[Params, Result, Result], Traffic]
     parts: Callable[[Params], tuple[Part, ...]] | None = None
     placement: Callable[[Params], Placement] = default_placement

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..model import units
-from ..model.emulation import DISTRIBUTIONS, Chosen, GilbertElliott, Impairments
+from ..model.emulation import DISTRIBUTIONS, ChosenPackets, GilbertElliott, Impairments
 from ..model.files import open_regular
 from ..model.parameter import Parameter, Scalar
 from ..model.quoting import shown
@@ -178,7 +178,7 @@ EMULATION_PARAMETERS: tuple[Parameter, ...] = (
 
 def impairments(value: Mapping[str, Scalar], delays_ns: tuple[int, ...] = ()) -> Impairments:
     """Impairments of packets, by the settings that the file gives."""
-    loss: Chosen | GilbertElliott | None = _chosen(value, "loss", "lost-packets")
+    loss: ChosenPackets | GilbertElliott | None = _chosen(value, "loss", "lost-packets")
     if "gilbert-elliott" in value:
         loss = GilbertElliott(
             **dict(
@@ -253,8 +253,8 @@ def read_delays(file: Path) -> tuple[int, ...]:
     return tuple(sorted(delays))
 
 
-def _chosen(value: Mapping[str, Scalar], ratio: str, packets: str = "") -> Chosen | None:
-    chosen = Chosen(ratio=float(value.get(ratio, 0)), packets=_listed(value, packets))
+def _chosen(value: Mapping[str, Scalar], ratio: str, packets: str = "") -> ChosenPackets | None:
+    chosen = ChosenPackets(ratio=float(value.get(ratio, 0)), packets=_listed(value, packets))
     return chosen if chosen.ratio or chosen.packets else None
 
 

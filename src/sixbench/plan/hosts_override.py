@@ -13,7 +13,7 @@ from ..model.errors import ExperimentError, UsageError
 from .hosts_file import HOSTS, OVER
 from .key_reader import read_keys, read_names
 from .keys import A_NAME, CompoundKey, KnownKeys, NamedValues
-from .overrides import Changes
+from .overrides import ChangedSource
 from .reader import Reader
 from .shapes import SHAPES
 from .yaml_source import KeyPath, Source, read_yaml
@@ -44,7 +44,7 @@ def apply_hosts(source: Source, path: Path) -> Source:
     if isinstance(own.data, dict) and not hosts and not reader.problems:
         reader.problem((), "there are no hosts in it; give one, such as hosts: {lab1: {ssh: user@lab1.example}}")
     reader.finish()
-    changes = Changes(source)
+    changes = ChangedSource(source)
     for name, host in hosts.items():
         _put(changes, own, f"hosts.{name}", host, ("hosts", name))
     for name, host in nodes.items():
@@ -66,7 +66,7 @@ def _on(source: Source, name: str, host: Any) -> tuple[str, Any]:
     return f"topology.nodes.{name}.on", host
 
 
-def _put(changes: Changes, source: Source, dotted: str, value: Any, place: KeyPath) -> None:
+def _put(changes: ChangedSource, source: Source, dotted: str, value: Any, place: KeyPath) -> None:
     where = f"{source.file}:{source.line_of(place)}"
     try:
         changes.put(dotted, value, where)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from ..model.direction import Direction
+from ..model.direction import LinkDirection
 from ..model.emulation import EMULATORS
 from ..model.parameter import Parameter, Scalar
 from ..model.quoting import shown
@@ -20,9 +20,9 @@ DEFAULT_MTU_BYTES = 1500
 _PER_LINK = re.compile(r"([0-9]{1,6})\s*([-+])\s*([0-9]{1,6})\s+per\s+link")
 
 
-def direction(value: Mapping[str, Scalar], delays_ns: tuple[int, ...] = ()) -> Direction:
+def direction(value: Mapping[str, Scalar], delays_ns: tuple[int, ...] = ()) -> LinkDirection:
     """One direction of a link, from its settings."""
-    return Direction(
+    return LinkDirection(
         rate_bps=int(value["rate"]) if "rate" in value else None,
         overhead=overhead(value),
         queue=queue(value),

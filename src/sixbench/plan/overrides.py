@@ -40,7 +40,7 @@ there (`paths.tunnell.mtu=1400`) is a mistake."""
 
 def apply_set(source: Source, assignments: Sequence[str]) -> Source:
     """The source with each `a.b=c` put in. Raises `UsageError`, or `ExperimentError` where a value is not YAML."""
-    changed = Changes(source)
+    changed = ChangedSource(source)
     for assignment in assignments:
         dotted, equals, text = assignment.partition("=")
         where = f"--set {_short(assignment)}"
@@ -93,7 +93,7 @@ def _put_all(shortened: Source, source: Source, part: str) -> Source:
         what = f"{len(own)} of them" if isinstance(own, dict) else shown(own)
         message = f"{part} must be a mapping from at most {MAX_QUICK} dotted paths to values, such as {{blocks: 3}}"
         raise ExperimentError([source.problem((part,), f"{message}, not {what}")])
-    changed = Changes(shortened)
+    changed = ChangedSource(shortened)
     for dotted, value in own.items():
         problem = source.problem((part, dotted), "")
         where = f"{problem.file}:{problem.line}: {part}" if problem.line else f"{problem.file}: {part}"
@@ -111,12 +111,12 @@ def apply(source: Source, dotted: str, value: Any, where: str) -> Source:
     Args:
         where: what sets the value, for messages about it.
     """
-    changed = Changes(source)
+    changed = ChangedSource(source)
     changed.put(dotted, value, where)
     return changed.source()
 
 
-class Changes:
+class ChangedSource:
     """A copy of a source into which values are put. Many of them take time in proportion to their number."""
 
     def __init__(self, source: Source) -> None:
@@ -263,7 +263,7 @@ def _is_there(data: Any, path: KeyPath) -> bool:
 def _default_quick(source: Source) -> Source:
     """The source with fewer blocks and shorter trials. Trials with events keep their length."""
     workloads = [] if "events" in source.data else source.data.get("workloads")
-    changed = Changes(source)
+    changed = ChangedSource(source)
     changed.put("blocks", QUICK_BLOCKS, "--quick")
     for index, item in enumerate(workloads if isinstance(workloads, list) else []):
         if _is_timed(item):

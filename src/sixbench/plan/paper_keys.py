@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import get_args
 
 from ..model.metric import METRICS
-from ..model.paper import Expected, Formula, Of, Quantifier, TheoryQuantity, Way
+from ..model.paper import Expected, Formula, Of, Quantifier, TheoryQuantity, TrendWay
 from ..model.parameter import Parameter, Scalar
 from ..model.quoting import shown
 from .keys import A_NAME, CompoundKey, Key, KnownKeys, NamedValues, NoValue, SharedValue, ValueForms, ValueList
@@ -108,7 +108,7 @@ DIRECTION = _test("direction", *SELECTOR, _expect(*get_args(Expected)), _quantif
 MAGNITUDE = _test(
     "magnitude", *SELECTOR, *_RANGE, _choice("formula", _FORMULAS, "the formula of the difference"), _quantifier("most")
 )
-TREND = _test("trend", *SELECTOR, _OF, _FACTOR, _expect(*get_args(Way)), _quantifier("all"))
+TREND = _test("trend", *SELECTOR, _OF, _FACTOR, _expect(*get_args(TrendWay)), _quantifier("all"))
 CONTRAST = _test(
     "contrast",
     *SELECTOR,
@@ -116,7 +116,7 @@ CONTRAST = _test(
     _FACTOR,
     CompoundKey(name="at", value=SharedValue(name="level"), doc="the level that it begins at"),
     CompoundKey(name="then", value=SharedValue(name="level"), doc="the level that it is compared at"),
-    _expect(*get_args(Way), "same"),
+    _expect(*get_args(TrendWay), "same"),
     _MARGIN,
     _quantifier("all"),
 )

@@ -13,7 +13,7 @@ from ..model.paper import (
     Amount,
     ClaimTest,
     Contrast,
-    Direction,
+    DirectionTest,
     InTheory,
     Magnitude,
     OurMeasurement,
@@ -135,9 +135,9 @@ def _selected(
     return read, selector if _is_complete(read, keys, *needed) else None
 
 
-def _direction(reader: Reader, place: KeyPath, data: dict[str, Any], keys: KnownKeys) -> Direction | None:
+def _direction(reader: Reader, place: KeyPath, data: dict[str, Any], keys: KnownKeys) -> DirectionTest | None:
     read, selector = _selected(reader, place, data, keys, "expect")
-    return None if selector is None else Direction(selector=selector, **read)
+    return None if selector is None else DirectionTest(selector=selector, **read)
 
 
 def _magnitude(reader: Reader, place: KeyPath, data: dict[str, Any], keys: KnownKeys) -> Magnitude | None:

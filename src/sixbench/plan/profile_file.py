@@ -87,7 +87,7 @@ class Profiles:
     def __init__(self, reader: Reader, data: dict[str, Any]) -> None:
         """Reads the profiles of the experiment itself."""
         self.reader = reader
-        self._found: dict[str, Profile] = {}
+        self._profiles: dict[str, Profile] = {}
         self._broken: set[str] = set()
         for name, value in read_names(reader, ("profiles",), data.get("profiles", {}), PROFILES).items():
             if name in shipped_profiles() or name.endswith(SUFFIXES):
@@ -97,18 +97,18 @@ class Profiles:
 
     def names(self) -> list[str]:
         """The names that can be used, besides files."""
-        return [*shipped_profiles(), *self._found, *self._broken]
+        return [*shipped_profiles(), *self._profiles, *self._broken]
 
     def find(self, name: str) -> Profile | None:
         """The profile of that name, or in the file of that name; None if it is broken, which has been noted. Raises
         `ValueError` if there is none."""
         if name in self._broken:
             return None
-        if name in self._found:
-            return self._found[name]
+        if name in self._profiles:
+            return self._profiles[name]
         if name.endswith(SUFFIXES):
             self._keep(name, self._read_file(name))
-            return self._found.get(name)
+            return self._profiles.get(name)
         if name not in shipped_profiles():
             raise ValueError(f"there is no profile {shown(name)}; {suggest(name, self.names())}")
         return shipped_profiles()[name]
@@ -126,7 +126,7 @@ class Profiles:
         if profile is None:
             self._broken.add(name)
         else:
-            self._found[name] = profile
+            self._profiles[name] = profile
 
 
 @cache

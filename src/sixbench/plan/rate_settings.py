@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ..model import units
-from ..model.direction import DISCIPLINES, Queue
+from ..model.direction import DISCIPLINES, RateQueue
 from ..model.framing import ETHERNET_FRAMING, framing_of
 from ..model.parameter import Parameter, Scalar
 from ..model.quoting import shown
@@ -38,7 +38,7 @@ CODEL_INTERVAL = _codel(
 _PACKETS = re.compile(r"([0-9]{1,9})\s*packets?")
 
 
-def queue(value: Mapping[str, Scalar]) -> Queue:
+def queue(value: Mapping[str, Scalar]) -> RateQueue:
     """The queue of one direction, from its settings."""
     limit = _limit(value.get("queue"))
     return replace(
@@ -57,15 +57,15 @@ def overhead(value: Mapping[str, Scalar]) -> str:
     return str(value.get("overhead", ETHERNET_FRAMING.name))
 
 
-def _limit(limit: Scalar | None) -> Queue:
+def _limit(limit: Scalar | None) -> RateQueue:
     if not isinstance(limit, str):
-        return Queue()
+        return RateQueue()
     packets = _PACKETS.fullmatch(limit)
     if packets is not None:
-        return Queue(limit_packets=int(packets[1]))
+        return RateQueue(limit_packets=int(packets[1]))
     if limit.endswith("B"):
-        return Queue(limit_bytes=units.parse_size(limit))
-    return Queue(limit_ns=units.parse_duration(limit))
+        return RateQueue(limit_bytes=units.parse_size(limit))
+    return RateQueue(limit_ns=units.parse_duration(limit))
 
 
 def check_rate(value: Mapping[str, Scalar], mtu_bytes: int) -> tuple[str, str] | None:

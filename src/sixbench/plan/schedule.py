@@ -66,5 +66,5 @@ def _path_order(seed: int, combination: str, pair: int, names: Sequence[str]) ->
 
 def trial_counts(experiment: Experiment) -> tuple[int, int]:
     """The least and the most trials of a run."""
-    per_block = len(experiment.cells)
+    per_block = len(experiment.path_combinations)
     return per_block * experiment.blocks.minimum, per_block * experiment.blocks.maximum

@@ -31,7 +31,7 @@ _NBSP = "\u00a0"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class AnswerRow:
     """One row.
 
     Attributes:
@@ -83,9 +83,9 @@ class Answer:
         return f"{self.mark}{self.colon}{self.hint}" if self.hint else self.mark
 
 
-CHANGE: ColumnOf[Answer] = ColumnOf(name="change", align="right", text=lambda answer: answer.change or words.MISSING)
+CHANGE: ColumnOf[AnswerRow] = ColumnOf(name="change", align="right", text=lambda answer: answer.change or words.MISSING)
 
-COLUMNS: tuple[ColumnOf[Answer], ...] = (
+COLUMNS: tuple[ColumnOf[AnswerRow], ...] = (
     ColumnOf(name="what", align="left", text=lambda answer: answer.title),
     ColumnOf(name="values", align="left", text=lambda answer: answer.values),
     CHANGE,
@@ -95,14 +95,14 @@ COLUMNS: tuple[ColumnOf[Answer], ...] = (
 """Those of numbers; each format has the mark, and draws the interval, in its own form."""
 
 
-def drawn(answer: Answer, cells: int) -> str:
+def drawn(answer: AnswerRow, cells: int) -> str:
     """A single interval beside no difference, as text; empty where there are several."""
     return bars.text(answer.bars[0], cells, bars.BLOCKS).replace(" ", "·") if len(answer.bars) == 1 else ""
 
 
 def answer_rows(
     analysis: Analysis, statistics: Statistics, trials: Sequence[TrialRecord] = (), colon: str = marks.COLON
-) -> list[Answer]:
+) -> list[AnswerRow]:
     """The rows, in order of the findings. Empty where nothing was compared.
 
     Args:
@@ -117,11 +117,11 @@ def answer_rows(
     for finding in findings:
         groups.setdefault((finding.workload, finding.metric, finding.path), []).append(finding)
     names_path = len({finding.path for finding in findings}) > 1
-    message = _Said(statistics=statistics, trials=trials, bars=drawn, names_path=names_path, colon=colon)
+    message = _AnswerRows(statistics=statistics, trials=trials, bars=drawn, names_path=names_path, colon=colon)
     answered = []
     for group in groups.values():
         share_a_row = len(findings) > MOST and len(group) > 1
-        answered += [message.several(group)] if share_a_row else [message.one(finding) for finding in group]
+        answered += [message.of_findings(group)] if share_a_row else [message.of_finding(finding) for finding in group]
     return answered
 
 
@@ -131,16 +131,16 @@ def lacks_aa(analysis: Analysis) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Said:
+class _AnswerRows:
     statistics: Statistics
     trials: Sequence[TrialRecord]
     bars: Mapping[int, Bar | None]
     names_path: bool
     colon: str
 
-    def one(self, finding: Finding) -> Answer:
+    def of_finding(self, finding: Finding) -> AnswerRow:
         at = words.levels(finding.levels)
-        return Answer(
+        return AnswerRow(
             title=_capital(f"{self._subject(finding)}{f', {at}' if at else ''}"),
             values=_values(finding),
             changed=_change(finding),
@@ -153,7 +153,7 @@ class _Said:
             colon=self.colon,
         )
 
-    def several(self, findings: Sequence[Finding]) -> Answer:
+    def of_findings(self, findings: Sequence[Finding]) -> AnswerRow:
         """The levels of one workload and path: how often each mark, and the one level that stands out, if one does."""
         swept = rows.varying(findings)
         places = f"levels of {words.factor(swept[0])}" if len(swept) == 1 else "combinations of levels"
@@ -162,7 +162,7 @@ class _Said:
         apart = largest(findings)
         changed, about_change = _pooled(findings, self.statistics)
         stands_out = "" if apart is None else f"largest at {words.levels(apart.levels, swept)}, {_with_brackets(apart)}"
-        return Answer(
+        return AnswerRow(
             title=_capital(f"{self._subject(first)}, {len(findings)} {places}"),
             values=f"{words.protocol(first.baseline)} → {words.protocol(first.path)}",
             changed=changed,

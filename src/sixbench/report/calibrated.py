@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from ..model.calibration import Calibrated, Calibration, FalseAlarms
+from ..model.calibration import Calibrated, Calibration, ComparisonErrors
 from ..model.finding import Analysis, Estimate
 from ..model.metric import METRICS
 from ..model.workloads import WORKLOADS
@@ -58,7 +58,7 @@ def _trusted(calibration: Calibration, analysis: Analysis) -> str:
     return f"Calibrated on {when}: {'; '.join(names)}."
 
 
-def _false_alarms(false_alarms: FalseAlarms) -> str:
+def _false_alarms(false_alarms: ComparisonErrors) -> str:
     return (
         f"{false_alarms.false} of {words.count(false_alarms.comparisons, 'comparison')} of equal paths showed a "
         "difference. A "

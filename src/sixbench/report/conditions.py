@@ -44,7 +44,7 @@ def socket_properties(run: Run) -> list[tuple[str, str]]:
             for entry in (*sockets_of(trial.client), *sockets_of(trial.server)):
                 values = results.setdefault(trial.workload, {})
                 for key, value in entry.items():
-                    if key in _TOLD:
+                    if key in _SOCKET_KEYS:
                         values.setdefault(key, set()).add(value)
     return [(f"Sockets of {workload}", _socket_words(values)) for workload, values in results.items()]
 
@@ -84,7 +84,7 @@ _SIZES = {
     "rcvbuf_bytes": "receive buffer",
     "window_bytes": "window clamp",
 }
-_TOLD = {"congestion", "nodelay", *_SIZES}
+_SOCKET_KEYS = {"congestion", "nodelay", *_SIZES}
 
 
 def _socket_words(values: Mapping[str, set[Any]]) -> str:

@@ -111,7 +111,7 @@ def _page(data: ReportData, shown: list[_Shown], left_out: list[str], most: int)
     } | {
         section.entries: (max(len(table.rows) for table in filled[section.name]), most)
         for section in SECTIONS
-        if section.name not in _OWN and filled[section.name]
+        if section.name not in _WITH_TEMPLATES and filled[section.name]
     }
     return {
         "cut": [f"{number - shown_of} {name}" for name, (number, shown_of) in lists.items() if number > shown_of],
@@ -166,7 +166,7 @@ def _page(data: ReportData, shown: list[_Shown], left_out: list[str], most: int)
     }
 
 
-_OWN = frozenset(
+_WITH_TEMPLATES = frozenset(
     {
         *("answers", "remarks", "claims", "published", "published-tables", "paths", "figures", "values", "findings"),
         *("reasons", "notes", "noise", "verdicts", "headers", "environment", "method", "reproduce", "rfc-figures"),
@@ -187,13 +187,13 @@ def _parts(
     """The parts of the page that have something, each with its sections. `without`: those that have no figures."""
     parts: dict[str, list[Filled]] = {}
     for section in SECTIONS:
-        own = section.name in _OWN and section.name not in _IF_FILLED
+        own = section.name in _WITH_TEMPLATES and section.name not in _IF_FILLED
         if section.name in _OF_COMPARISONS and data.run.manifest.procedure is not None:
             continue
         if filled[section.name] or (own and section.name not in without):
             shown = {
                 "name": section.name,
-                "template": f"sections/{section.name if section.name in _OWN else 'tables'}.html.j2",
+                "template": f"sections/{section.name if section.name in _WITH_TEMPLATES else 'tables'}.html.j2",
                 "tables": [replace(table, rows=table.rows[:most]) for table in filled[section.name]],
                 "entries": section.entries,
                 "about": section.about,

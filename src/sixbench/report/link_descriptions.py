@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ..model.direction import Direction, Queue
-from ..model.emulation import Chosen, GilbertElliott, Impairments
+from ..model.direction import LinkDirection, RateQueue
+from ..model.emulation import ChosenPackets, GilbertElliott, Impairments
 from ..model.experiment import LinkChange
 from ..model.framing import ETHERNET_FRAMING
 from ..model.topology import Link, Topology
@@ -14,7 +14,7 @@ from ..model.units import format_duration, plain
 from . import words
 
 
-def direction_words(direction: Direction) -> str:
+def direction_words(direction: LinkDirection) -> str:
     """Such as `33 Mbit/s, queue 100 ms, delay 10 ms`; empty where it is as fast as the machine and does nothing."""
     parts = []
     if direction.rate_bps is not None:
@@ -49,7 +49,7 @@ def _changed(before: Link, after: Link) -> str:
     return " and ".join(filter(None, parts)) or "what it had"
 
 
-def _new(before: Direction, after: Direction) -> str:
+def _new(before: LinkDirection, after: LinkDirection) -> str:
     """The new settings of a direction."""
     parts = []
     if after.rate_bps != before.rate_bps and after.rate_bps is not None:
@@ -65,7 +65,7 @@ def _new(before: Direction, after: Direction) -> str:
     return ", ".join(filter(None, parts))
 
 
-def queue_words(queue: Queue) -> str:
+def queue_words(queue: RateQueue) -> str:
     """Such as `queue 100ms`, `codel queue 1000 packets, target 5ms`; empty for the default."""
     parts = []
     if queue.limit_bytes is not None:
@@ -107,7 +107,7 @@ def impairments_words(way: Impairments) -> str:
     return ", ".join(parts)
 
 
-def _chosen(name: str, chosen: Chosen) -> str:
+def _chosen(name: str, chosen: ChosenPackets) -> str:
     if chosen.packets:
         return f"{name} of {words.count(len(chosen.packets), 'listed packet')}"
     return f"{name} {_percent(chosen.ratio)}"

@@ -30,8 +30,8 @@ def render(run: Run, analysis: Analysis) -> str:
     parts.append(f"Run {_code(run.manifest.run)} of {_code(experiment.name)} {state}.")
     parts += [f"> **Note:** {escape(warning)}" for warning in data.warnings]
     for section in SECTIONS:
-        if section.name in _OWN:
-            parts += _OWN[section.name](data)
+        if section.name in _WRITERS:
+            parts += _WRITERS[section.name](data)
         else:
             parts += [render_table(table).rstrip("\n") for table in section.filled(data)]
     return "\n\n".join(parts) + "\n"
@@ -64,7 +64,7 @@ def _reproduce(data: ReportData) -> list[str]:
     return [f"Made by {_code(run_description.command(data.run))}."]
 
 
-_OWN: dict[str, Callable[[ReportData], list[str]]] = {
+_WRITERS: dict[str, Callable[[ReportData], list[str]]] = {
     "answers": _answers,
     "remarks": lambda data: _list("Remarks", data.analysis.remarks),
     "notes": lambda data: _list("Notes", data.analysis.notes),
@@ -101,7 +101,7 @@ def _table(table: tables.Table) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (heading, rule, *body))
 
 
-def _answers_table(sentences: list[answers.Answer], confidence: float) -> tables.Table:
+def _answers_table(sentences: list[answers.AnswerRow], confidence: float) -> tables.Table:
     """A row an answer; the bars are code, so that their characters are equally wide."""
     columns = [
         tables.Column(

@@ -58,7 +58,7 @@ def document(
             {
                 **asdict(item),
                 "changed": None if item.changed is None else asdict(item.changed),
-                "found": [point.number for point in item.found],
+                "found": [point.number for point in item.change_points],
             }
             for item in followed
         ],
@@ -142,7 +142,7 @@ def page_of(
     ordered = sorted(followed, key=lambda item: item.changed is None)
     groups = [[item for item in followed if _metric(item) == key] for key in dict.fromkeys(map(_metric, ordered))]
     left = groups[MOST_FIGURES:]
-    first = page.Section(
+    first = page.PageSection(
         title="Changes",
         sentences=[
             conclusion(monitor, followed),
@@ -160,9 +160,9 @@ def page_of(
     )
     sections = [first]
     for group in groups[:MOST_FIGURES]:
-        sections.append(page.Section(title=title_of(group[0]), drawing=figure.drawing(group)))
+        sections.append(page.PageSection(title=title_of(group[0]), drawing=figure.drawing(group)))
     sections.append(
-        page.Section(
+        page.PageSection(
             title="Occurrences",
             sentences=[_how_it_went(monitor)],
             tables=[_occurrences(monitor.occurrences[-MOST_OCCURRENCES:], new_conditions)]
@@ -241,9 +241,9 @@ def _lines(followed: Sequence[Followed]) -> str:
 
 
 def _first_found(item: Followed) -> str:
-    if item.changed is None or not item.found:
+    if item.changed is None or not item.change_points:
         return ""
-    return f"{item.found[-1].number}, {_date(item.found[-1].started_realtime_ns)}"
+    return f"{item.change_points[-1].number}, {_date(item.change_points[-1].started_realtime_ns)}"
 
 
 def _column(name: str, text: Callable[[Followed], str]) -> ColumnOf[Followed]:

@@ -9,16 +9,16 @@ from typing import TypeVar
 
 from ..store import Run
 
-_Found = TypeVar("_Found")
+_Computed = TypeVar("_Computed")
 
 
-def once_a_run(find: Callable[[Run], _Found]) -> Callable[[Run], _Found]:
+def once_a_run(find: Callable[[Run], _Computed]) -> Callable[[Run], _Computed]:
     """A function of a run that does its work once for each, for as long as that is in memory. What it gives must not be
     changed."""
-    known: dict[int, _Found] = {}
+    known: dict[int, _Computed] = {}
 
     @functools.wraps(find)
-    def found(run: Run) -> _Found:
+    def found(run: Run) -> _Computed:
         if id(run) not in known:
             known[id(run)] = find(run)
             weakref.finalize(run, known.pop, id(run), None)

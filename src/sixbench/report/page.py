@@ -13,7 +13,7 @@ from .templating import template
 
 
 @dataclass(frozen=True, kw_only=True)
-class Section:
+class PageSection:
     """A part of a page.
 
     Attributes:
@@ -31,7 +31,7 @@ class Section:
     drawing: Drawing | None = None
 
 
-def render(title: str, lead: str, properties: Sequence[tuple[str, str]], sections: Sequence[Section]) -> str:
+def render(title: str, lead: str, properties: Sequence[tuple[str, str]], sections: Sequence[PageSection]) -> str:
     """The page.
 
     Args:

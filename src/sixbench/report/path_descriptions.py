@@ -10,7 +10,7 @@ from ..model.topology import Topology
 from ..store import Manifest, Run
 from . import evidence
 from .evidence import PathSums
-from .routes import Way, way_of
+from .routes import PathRoute, route_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class PathDescription:
     path: Path
     role: str
     engines: list[str]
-    way: Way | None
+    way: PathRoute | None
     tunnels: list[TunnelDescription]
     install_ns: list[int]
     evidence: PathSums
@@ -60,7 +60,7 @@ def path_descriptions(run: Run) -> list[PathDescription]:
     seen = {item.path: item for item in evidence.by_path(run)}
     descriptions = []
     for path in experiment.paths:
-        ways = [way_of(path, topology, experiment.between) for topology in networks]
+        ways = [route_of(path, topology, experiment.between) for topology in networks]
         path_evidence = seen[path.name]
         engines = path_evidence.engines or ([path.engine] if path.engine else [])
         descriptions.append(
@@ -86,7 +86,7 @@ def _unlike(topologies: tuple[Topology, ...]) -> list[Topology]:
     return list(results.values())
 
 
-def _tunnels(ways: list[Way]) -> list[TunnelDescription]:
+def _tunnels(ways: list[PathRoute]) -> list[TunnelDescription]:
     mtus: dict[tuple[str, str, str], dict[int, None]] = {}
     for way in ways:
         for tunnel in way.network.tunnels:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..model.aligned import aligned, left_first
 from ..model.form import ABSENT
-from ..model.results import Hop, PathMtu
+from ..model.results import PathHop, PathMtu
 from ..model.trial import TrialRecord
 from ..model.workloads import pmtu
 from ..model.workloads.pmtu import direction_verdict, verdict, verdict_notes
@@ -57,7 +57,7 @@ def _tcp(way: PathMtu) -> str:
     return "stalled" if way.tcp.stalled else _bytes(way.tcp_bytes)
 
 
-def _hop(hop: Hop) -> str:
+def _hop(hop: PathHop) -> str:
     """Place of a hop, as far as it is known: by its own address, or by that of the router before it."""
     if hop == ABSENT:
         return "none"

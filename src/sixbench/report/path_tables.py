@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..model.device import QUIET_DROPS
-from ..model.evidence.counts import Count
+from ..model.evidence.counts import CountIncrease
 from ..model.finding import Analysis, Estimate
 from ..model.units import scale
 from . import rows, words
@@ -52,7 +52,7 @@ def paths_table(paths: Sequence[PathDescription], *, addresses: bool = True) -> 
     )
 
 
-def translators_summary(paths: Sequence[PathDescription]) -> Summary | None:
+def translators_summary(paths: Sequence[PathDescription]) -> PathSummary | None:
     """Counts of each translator; None where none was counted."""
     names, remarks = [], []
     for described in paths:
@@ -81,13 +81,13 @@ def translators_summary(paths: Sequence[PathDescription]) -> Summary | None:
     if not names:
         return None
     columns = [*left("path", "engine", "translator"), *right("to IPv6", "to IPv4", "slow", "answered", "dropped")]
-    return Summary(
+    return PathSummary(
         table=without_empty(Table(title="Translators", columns=columns, rows=names)), remarks=remarks, note=""
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Summary:
+class PathSummary:
     """A table with a line for each path, remarks on some of them, and a note on drops that mean nothing."""
 
     table: Table
@@ -95,7 +95,7 @@ class Summary:
     note: str
 
 
-def tunnels_summary(paths: Sequence[PathDescription], analysis: Analysis) -> Summary | None:
+def tunnels_summary(paths: Sequence[PathDescription], analysis: Analysis) -> PathSummary | None:
     """Packets of each tunnel, both ends together; None where no tunnel was counted."""
     counted = [described for described in paths if described.evidence.of(TunnelSum).ends]
     if not counted:
@@ -121,7 +121,7 @@ def tunnels_summary(paths: Sequence[PathDescription], analysis: Analysis) -> Sum
         text = _both(total(end.slow for end in ends), {r: c for r, c in telling.items() if r not in QUIET_DROPS})
         remarks += [f"{described.path.name}: {text}"] if text else []
     columns = [*left("path", "engine", HEADERS), *right("in", "out", "slow", "dropped", "BPF ns")]
-    return Summary(
+    return PathSummary(
         table=without_empty(Table(title="Tunnels", columns=columns, rows=names)),
         remarks=remarks,
         note=expected_drops(quiet),
@@ -179,7 +179,7 @@ def installed(described: PathDescription) -> str:
     return f"{words.number(scaled, 3)} {unit}"
 
 
-def _both(slow: Mapping[str, Count], drops: Mapping[str, Count]) -> str:
+def _both(slow: Mapping[str, CountIncrease], drops: Mapping[str, CountIncrease]) -> str:
     parts = [("dropped", reasons(drops)), ("to the slow path", reasons(slow))]
     return "; ".join(f"{what}: {text}" for what, text in parts if text)
 
@@ -198,7 +198,7 @@ def _short(packets: int) -> str:
     return words.whole(packets) if packets < 10**6 else f"{words.number(packets / 10**6, 3)}\u00a0M"
 
 
-def _packets(count: Count | None) -> int:
+def _packets(count: CountIncrease | None) -> int:
     return 0 if count is None else count.packets
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from ..model.json_object import JsonObject
 from ..rfc.clauses import STATES
-from ..rfc.conformance import Judged, judged
+from ..rfc.conformance import JudgedClause, judged
 from ..rfc.procedures import TESTS
-from ..rfc.results import AtSize, Found, results_of, values_of
+from ..rfc.results import AtSize, RfcTestResults, results_of, values_of
 from ..rfc.rfc_test import Value
 from ..rfc.throughput import Throughput
 from ..rfc.traffic import PLAIN
@@ -132,7 +132,7 @@ def _why_open(throughput: Throughput) -> str:
     return f"not settled{why}"
 
 
-def test_tables(run: Run) -> list[Table]:
+def result_tables(run: Run) -> list[Table]:
     """A table for each other test, with a row for each path, frame size and value."""
     results = values_of(run)
     return [
@@ -141,7 +141,7 @@ def test_tables(run: Run) -> list[Table]:
     ]
 
 
-def _test_table(title: str, results: Sequence[Found]) -> Table:
+def _test_table(title: str, results: Sequence[RfcTestResults]) -> Table:
     columns: list[ColumnOf[_OfTest]] = [
         words_column("path", lambda item: item.result.path),
         number_column("frame", lambda item: item.of_frames(f"{item.result.frame_bytes} B")),
@@ -166,7 +166,7 @@ def _test_table(title: str, results: Sequence[Found]) -> Table:
 class _OfTest:
     """A value of a test at a place."""
 
-    result: Found
+    result: RfcTestResults
     value: Value
 
     def of_frames(self, text: str) -> str:
@@ -186,7 +186,7 @@ def _end(value: float | None, unit: str) -> str:
     return _rate(value) if unit in _COUNTED else words.quantity(value, unit)
 
 
-def _found_remark(result: Found, value: Value) -> str:
+def _found_remark(result: RfcTestResults, value: Value) -> str:
     names = [] if result.failed is None else [f"ended early: {result.failed}"]
     return "; ".join([*names, *filter(None, [value.remark])])
 
@@ -196,7 +196,7 @@ def conformance_table(run: Run) -> Table | None:
     procedure, clauses = run.manifest.procedure, judged(run)
     if procedure is None:
         return None
-    columns: list[ColumnOf[Judged]] = [
+    columns: list[ColumnOf[JudgedClause]] = [
         words_column("clause", lambda clause: clause.section),
         words_column("asks for", lambda clause: clause.asks),
         words_column("", lambda clause: clause.state),
@@ -247,7 +247,7 @@ def _result(at_size: AtSize, throughput: Throughput) -> JsonObject:
     }
 
 
-def _value(result: Found, value: Value) -> JsonObject:
+def _value(result: RfcTestResults, value: Value) -> JsonObject:
     return {
         "test": result.test,
         "path": result.path,

@@ -15,7 +15,7 @@ from ..model.topology import Link, Topology
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stretch:
+class AlikeLinks:
     """Links in a row on which packets are alike.
 
     Attributes:
@@ -31,12 +31,12 @@ class Stretch:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Way:
+class PathRoute:
     """The way of a path, from client to server."""
 
     path: Path
     network: Network
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[AlikeLinks, ...]
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -45,12 +45,12 @@ class Way:
         return (*first, *(node for stretch in self.stretches for node in stretch.nodes[1:]))
 
     @property
-    def deepest(self) -> Stretch:
+    def deepest(self) -> AlikeLinks:
         """Place at which packets carry most headers."""
         return max(self.stretches, key=lambda stretch: len(stretch.headers))
 
 
-def way_of(path: Path, topology: Topology, between: tuple[str, str]) -> Way | None:
+def route_of(path: Path, topology: Topology, between: tuple[str, str]) -> PathRoute | None:
     """The way; None where there is none, or where this version does not know the mechanism."""
     if path.mechanism not in MECHANISMS:
         return None
@@ -59,7 +59,7 @@ def way_of(path: Path, topology: Topology, between: tuple[str, str]) -> Way | No
     except (MechanismError, KeyError):
         return None
     stretches = [
-        Stretch(
+        AlikeLinks(
             nodes=(alike[0].near, *(crossing.far for crossing in alike)),
             links=tuple(crossing.link for crossing in alike),
             headers=alike[0].headers,
@@ -68,4 +68,4 @@ def way_of(path: Path, topology: Topology, between: tuple[str, str]) -> Way | No
         for _, group in groupby(network.crossings, key=lambda crossing: (crossing.headers, crossing.tunnels))
         if (alike := list(group))
     ]
-    return Way(path=path, network=network, stretches=tuple(stretches)) if stretches else None
+    return PathRoute(path=path, network=network, stretches=tuple(stretches)) if stretches else None

@@ -65,7 +65,7 @@ def _findings(findings: Sequence[Finding]) -> list[str]:
     if not findings:
         return []
     if len(findings) == 1:
-        return [f"{_told(findings[0])}, {_mark(findings[0])}"]
+        return [f"{_finding_words(findings[0])}, {_mark(findings[0])}"]
     decided = [finding for finding in findings if finding.mark == "decided"]
     counted = f"{len(decided)} of {words.count(len(findings), 'comparison')} decided"
     mixed = sum(finding.mark == "mixed" or (finding.apart > 0 and finding.is_answered) for finding in findings)
@@ -74,7 +74,7 @@ def _findings(findings: Sequence[Finding]) -> list[str]:
         return [counted]
     apart = largest(decided)
     which = "this one" if len(decided) == 1 else "the first" if apart is None else "the largest"
-    return [f"{counted}, {which}: {_told(apart or decided[0])}"]
+    return [f"{counted}, {which}: {_finding_words(apart or decided[0])}"]
 
 
 def _mark(finding: Finding) -> str:
@@ -82,7 +82,7 @@ def _mark(finding: Finding) -> str:
     return finding.mark if finding.mark in ("decided", "equivalent") and not finding.apart else marks.verdict(finding)
 
 
-def _told(finding: Finding) -> str:
+def _finding_words(finding: Finding) -> str:
     """Such as `goodput over ipv6 −1.37 % against ipv4 (message 64 KiB)`."""
     message = rows.row(finding)
     at = f" ({message.levels})" if message.levels else ""

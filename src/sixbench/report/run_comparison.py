@@ -5,7 +5,7 @@
     schema          `sixbench.run-comparison/1`; fields are only ever added under the same number
     experiment, old, new, clock, confidence, limit
     settings        what differs beside the results: name, old, new
-    cells           one object a metric, workload, path and levels: the fields of `model.run_comparison.Cell`
+    cells           one object a metric, workload, path and levels: the fields of `model.run_comparison.ComparedMetric`
     lacking         what only one run has: workload, levels, path, absent, is_planned
     fails           whether a metric is over the limit, or what worked does so no longer
 """
@@ -21,7 +21,7 @@ from ..model.change_words import PrintedChange, printed_change
 from ..model.finding import is_too_variable
 from ..model.json_object import JsonObject
 from ..model.metric import METRICS
-from ..model.run_comparison import RUN_COMPARISON_SCHEMA, Cell, Lacking, RunComparison, Sample
+from ..model.run_comparison import RUN_COMPARISON_SCHEMA, ComparedMetric, Lacking, RunComparison, TrialSample
 from . import marks, words
 from .agreeing import agreeing_digits
 
@@ -97,7 +97,7 @@ def tables(comparison: RunComparison, *, everything: bool = False) -> tuple[list
     ], left_out
 
 
-def _tone(cell: Cell) -> Literal["better", "worse", "changed", "quiet"]:
+def _tone(cell: ComparedMetric) -> Literal["better", "worse", "changed", "quiet"]:
     match cell.change:
         case "better" | "worse":
             return cell.change
@@ -106,7 +106,7 @@ def _tone(cell: Cell) -> Literal["better", "worse", "changed", "quiet"]:
     return "quiet"
 
 
-def _chosen(comparison: RunComparison, *, everything: bool) -> tuple[list[Cell], int]:
+def _chosen(comparison: RunComparison, *, everything: bool) -> tuple[list[ComparedMetric], int]:
     """The comparisons to show, those that changed first, and the number of headline metrics that this leaves out."""
     cells = comparison.cells
     if not everything:
@@ -118,14 +118,14 @@ def _chosen(comparison: RunComparison, *, everything: bool) -> tuple[list[Cell],
     headings = list(dict.fromkeys(_heading(cell) for cell in [*certain, *chosen]))
     metrics = list(METRICS)
 
-    def place(cell: Cell) -> tuple[int, bool, int]:
+    def place(cell: ComparedMetric) -> tuple[int, bool, int]:
         return headings.index(_heading(cell)), not _is_certain(cell), metrics.index(cell.metric)
 
     ordered = sorted(chosen, key=place)
     return ordered, len(cells) - len(chosen)
 
 
-def _is_certain(cell: Cell) -> bool:
+def _is_certain(cell: ComparedMetric) -> bool:
     """True if it changed for certain."""
     return cell.change != "inconclusive" or bool(cell.is_over)
 
@@ -153,12 +153,12 @@ def _rank(name: str) -> int:
     return next(ranks, len(MAIN_SETTINGS))
 
 
-def _heading(cell: Cell) -> str:
+def _heading(cell: ComparedMetric) -> str:
     levels = words.levels(cell.levels)
     return words.one_line(", ".join(part for part in (words.workload_title(cell.workload), levels) if part))
 
 
-def _row(cell: Cell) -> tuple[str, ...]:
+def _row(cell: ComparedMetric) -> tuple[str, ...]:
     change = _change(cell)
     scales = (_scale(cell.new, cell.unit)[0], _scale(cell.old, cell.unit)[0])
     digits = 4 if change is None else agreeing_digits(change, cell.new.value, cell.old.value, scales, 4)
@@ -173,7 +173,7 @@ def _row(cell: Cell) -> tuple[str, ...]:
     )
 
 
-def _verdict_of(cell: Cell) -> str:
+def _verdict_of(cell: ComparedMetric) -> str:
     """Such as `worse, over the limit`, `equivalent`, or `undecided (about 40 blocks in each run)`; empty without an
     interval."""
     if cell.change != "inconclusive":
@@ -184,11 +184,11 @@ def _verdict_of(cell: Cell) -> str:
     return f"undecided ({needed} in each run)" if needed else "undecided"
 
 
-def _scale(sample: Sample, unit: str) -> tuple[float, str]:
+def _scale(sample: TrialSample, unit: str) -> tuple[float, str]:
     return words.common_scale([sample.value, sample.half_width], unit)
 
 
-def _sample(sample: Sample, unit: str, digits: int) -> str:
+def _sample(sample: TrialSample, unit: str, digits: int) -> str:
     """`94.15 ± 0.02 Mbit/s (n = 5)`."""
     divisor, name = _scale(sample, unit)
     value = words.number(sample.value / divisor, digits)
@@ -196,7 +196,7 @@ def _sample(sample: Sample, unit: str, digits: int) -> str:
     return f"{value}{spread} {name} (n = {sample.n})"
 
 
-def _change(cell: Cell) -> PrintedChange | None:
+def _change(cell: ComparedMetric) -> PrintedChange | None:
     """The change and its interval, in percent, percentage points, or the metric's unit."""
     known = [end for end in (cell.ci_low, cell.ci_high) if end is not None]
     change = printed_change(cell.ratio, cell.difference, known, cell.unit)
@@ -206,7 +206,7 @@ def _change(cell: Cell) -> PrintedChange | None:
     return replace(change, decimals=1 + words.percent_decimals(change.change, *change.ends))
 
 
-def _interval(cell: Cell, change: PrintedChange | None) -> str:
+def _interval(cell: ComparedMetric, change: PrintedChange | None) -> str:
     if change is None or cell.ci_low is None or cell.ci_high is None:
         return words.MISSING
     values = (cell.old.value, cell.new.value)
@@ -248,7 +248,7 @@ def conclusion(comparison: RunComparison) -> str:
     return "".join(lines)
 
 
-def _counted(cells: list[Cell]) -> str:
+def _counted(cells: list[ComparedMetric]) -> str:
     """Such as `2 worse and 1 better`."""
     counts = {change: sum(cell.change == change for cell in cells) for change in ("worse", "better", "higher", "lower")}
     changed = words.listing(f"{count} {change}" for change, count in counts.items() if count)

@@ -56,7 +56,7 @@ class ReportData:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Section:
+class ReportSection:
     """A section.
 
     Attributes:
@@ -93,9 +93,9 @@ def _environment(data: ReportData) -> Table:
     return Table(title="Environment", columns=columns, rows=names)
 
 
-def _of_evidence(section: EvidenceSection) -> Section:
+def _of_evidence(section: EvidenceSection) -> ReportSection:
     """The section on one kind of evidence."""
-    return Section(
+    return ReportSection(
         name=section.name,
         part="evidence",
         tables=lambda data: [section.table([described.evidence for described in data.paths])],
@@ -122,29 +122,29 @@ PARTS = {
 }
 """The headings of the page."""
 
-SECTIONS: tuple[Section, ...] = (
-    Section(name="answers", part="answers"),
-    Section(name="remarks", part="answers"),
-    Section(
+SECTIONS: tuple[ReportSection, ...] = (
+    ReportSection(name="answers", part="answers"),
+    ReportSection(name="remarks", part="answers"),
+    ReportSection(
         name="claims",
         part="paper",
         tables=lambda data: [tables.claims_table(data.analysis.claims)],
         entries="claims",
     ),
-    Section(
+    ReportSection(
         name="published",
         part="paper",
         tables=lambda data: [tables.published_table(data.analysis.published, data.confidence)],
         entries="published values",
     ),
-    Section(
+    ReportSection(
         name="published-tables",
         part="paper",
         tables=lambda data: [tables.paper_table(table, paired=True) for table in data.analysis.tables],
         entries="rows of the paper's tables",
     ),
-    Section(name="rfc-figures", part="rfc"),
-    Section(
+    ReportSection(name="rfc-figures", part="rfc"),
+    ReportSection(
         name="throughput",
         part="rfc",
         tables=lambda data: [rfc.throughput_table(data.run)],
@@ -154,43 +154,43 @@ SECTIONS: tuple[Section, ...] = (
         "overhead O. The tester's own throughput was measured without a device. A trial in which the tester "
         "itself failed is refused.",
     ),
-    Section(
+    ReportSection(
         name="rfc-traffic",
         part="rfc",
         tables=lambda data: [rfc.traffic_table(data.run)],
         entries="throughputs by traffic",
         about=rfc.TRAFFIC_WORDS,
     ),
-    Section(
+    ReportSection(
         name="rfc-tests",
         part="rfc",
-        tables=lambda data: rfc.test_tables(data.run),
+        tables=lambda data: rfc.result_tables(data.run),
         entries="results of tests",
         about="Values of several trials are their median with the 1st and the 99th percentile, p1 and p99 (RFC 8219), "
         "or their mean (RFC 2544, RFC 5180). Frames/s is the rate at which they were measured. Forward is from "
         "client to server. Delays include the tester's own delay. A trial in which the tester itself failed is "
         "refused.",
     ),
-    Section(
+    ReportSection(
         name="conformance",
         part="rfc",
         tables=lambda data: [rfc.conformance_table(data.run)],
         entries="clauses",
     ),
-    Section(
+    ReportSection(
         name="paths",
         part="paths",
         tables=lambda data: [path_tables.paths_table(data.paths)],
         entries="paths",
     ),
-    Section(name="figures", part="figures"),
-    Section(
+    ReportSection(name="figures", part="figures"),
+    ReportSection(
         name="values",
         part="values",
         tables=lambda data: matrices.matrices(data.analysis, data.confidence),
         entries="rows of values",
     ),
-    Section(
+    ReportSection(
         name="kernels",
         part="findings",
         tables=lambda data: kernel_contrasts.contrast_tables(data.analysis.kernels, data.confidence),
@@ -198,19 +198,19 @@ SECTIONS: tuple[Section, ...] = (
         about="A row compares a path on a kernel with the same path on the first kernel. The trials of a block are a "
         "pair, and both values have the weights of the pairs. P-values are adjusted within each metric (Holm).",
     ),
-    Section(
+    ReportSection(
         name="findings",
         part="findings",
         tables=lambda data: tables.finding_tables(rows.headline(data.analysis), data.confidence),
         entries="findings",
     ),
-    Section(
+    ReportSection(
         name="reasons",
         part="validity",
         tables=lambda data: [tables.reasons_table(data.trials)],
         entries="reasons for trials that do not count",
     ),
-    Section(
+    ReportSection(
         name="cells",
         part="validity",
         tables=lambda data: [worker_tables.effects_table(data.analysis.cells, data.confidence)],
@@ -219,12 +219,12 @@ SECTIONS: tuple[Section, ...] = (
         "p-value means that the change itself depends on the machine (Kruskal and Wallis by permutation, Holm's "
         "adjustment over the table).",
     ),
-    Section(name="notes", part="validity"),
-    Section(name="noise", part="validity"),
-    Section(name="verdicts", part="validity"),
-    Section(name="headers", part="evidence"),
+    ReportSection(name="notes", part="validity"),
+    ReportSection(name="noise", part="validity"),
+    ReportSection(name="verdicts", part="validity"),
+    ReportSection(name="headers", part="evidence"),
     *(_of_evidence(section) for section in EVIDENCE_SECTIONS),
-    Section(
+    ReportSection(
         name="emulation",
         part="evidence",
         tables=lambda data: [emulation_table(data.run)],
@@ -234,7 +234,7 @@ SECTIONS: tuple[Section, ...] = (
         "delay runs from a packet's turn on the wire to the moment it was sent. Lateness is given as the median "
         "over trials of each trial's median and 99th percentile.",
     ),
-    Section(
+    ReportSection(
         name="programs",
         part="evidence",
         tables=lambda data: [path_tables.programs_table(data.analysis)],
@@ -242,13 +242,15 @@ SECTIONS: tuple[Section, ...] = (
         about="The time that a program of the eBPF engine took for each packet or segment, with its confidence "
         "interval over trials. Measuring it adds about 20\u00a0ns to each run of a program.",
     ),
-    Section(
+    ReportSection(
         name="machines",
         part="environment",
         tables=lambda data: [worker_tables.machines_table(data.run)],
         entries="cells",
     ),
-    Section(name="environment", part="environment", tables=lambda data: [_environment(data)], entries="properties"),
-    Section(name="method", part="method"),
-    Section(name="reproduce", part="reproduce"),
+    ReportSection(
+        name="environment", part="environment", tables=lambda data: [_environment(data)], entries="properties"
+    ),
+    ReportSection(name="method", part="method"),
+    ReportSection(name="reproduce", part="reproduce"),
 )

@@ -12,7 +12,7 @@ from ..model.finding import ClaimResult, ComparedTable, Finding, PublishedCompar
 from . import finding_columns, rows, words
 from .finding_columns import FindingColumn, FindingTable
 from .rows import Group
-from .validity import Reason, Trials
+from .validity import CountedReason, Trials
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,7 +235,7 @@ def _decimals(value: float | None) -> int:
 
 def reasons_table(trials: Trials) -> Table:
     """Invalid and failed trials by reason."""
-    columns: list[ColumnOf[Reason]] = [
+    columns: list[ColumnOf[CountedReason]] = [
         words_column("status", lambda reason: reason.status),
         number_column("trials", lambda reason: str(reason.count)),
         words_column("paths", lambda reason: ", ".join(reason.paths)),

@@ -123,8 +123,8 @@ def _write(page: _Page) -> None:
     for warning in page.data.warnings:
         paragraph(page.console, f"! {warning}", "yellow")
     for section in SECTIONS:
-        if section.name in _OWN:
-            _OWN[section.name](page)
+        if section.name in _WRITERS:
+            _WRITERS[section.name](page)
         else:
             for table in section.filled(page.data):
                 _plain_table(page.console, table, section.trials)
@@ -169,7 +169,7 @@ def _calibration(page: _Page) -> None:
 
 
 def _answers(
-    console: Console, sentences: Sequence[answers.Answer], statistics: Statistics, glyphs: bars.Glyphs
+    console: Console, sentences: Sequence[answers.AnswerRow], statistics: Statistics, glyphs: bars.Glyphs
 ) -> None:
     """A row each: what is compared and its mark, then the numbers, with the bar at the end of their last line."""
     for answer in sentences:
@@ -216,7 +216,7 @@ def _translators(page: _Page) -> None:
         _summary(page.console, summary, "packets, all valid trials")
 
 
-def _summary(console: Console, summary: path_tables.Summary, of: str) -> None:
+def _summary(console: Console, summary: path_tables.PathSummary, of: str) -> None:
     console.print()
     paragraph(console, f"{summary.table.title}: {of}", "bold")
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
@@ -344,7 +344,7 @@ def _left_out(_: _Page) -> None:
     """Content of the other formats for which a screen has no room."""
 
 
-_OWN: dict[str, Callable[[_Page], None]] = {
+_WRITERS: dict[str, Callable[[_Page], None]] = {
     "answers": _first_answers,
     "remarks": lambda page: _remarks(page, page.data.analysis.remarks),
     "notes": lambda page: _remarks(page, page.data.analysis.notes),

@@ -21,7 +21,7 @@ _NONE = OfTrial(kind=ReasonKind.UNTYPED, text="no reason was recorded")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reason:
+class CountedReason:
     """The reason why trials are not `ok`: reasons of a kind that differ in their numbers only count as one, and the
     first of them is `text`. `count` is of trials."""
 
@@ -50,7 +50,7 @@ class Trials:
     ok: int
     invalid: int
     failed: int
-    reasons: list[Reason]
+    reasons: list[CountedReason]
     unusable: int = 0
     repeats: int = 0
     repeats_valid: int = 0
@@ -84,7 +84,7 @@ def trials(run: Run) -> Trials:
     """Counts the trials of a run."""
     experiment, again = run.manifest.experiment, repeated(run.trials)
     counts: dict[Status, int] = {"ok": 0, "invalid": 0, "failed": 0}
-    reasons: dict[tuple[Status, ReasonKind, str], Reason] = {}
+    reasons: dict[tuple[Status, ReasonKind, str], CountedReason] = {}
     for trial in run.trials:
         counts[trial.status] += 1
         if trial.status == "ok":
@@ -93,7 +93,7 @@ def trials(run: Run) -> Trials:
             alike = (trial.status, reason.kind, _NUMBER.sub("#", reason.text))
             known = reasons.get(alike)
             keys = _with(known.keys if known else [], trial.key)
-            reasons[alike] = Reason(
+            reasons[alike] = CountedReason(
                 status=trial.status,
                 kind=reason.kind,
                 text=known.text if known else reason.text,
@@ -103,7 +103,7 @@ def trials(run: Run) -> Trials:
                 keys=keys,
             )
     return Trials(
-        planned=experiment.blocks.minimum * len(experiment.cells),
+        planned=experiment.blocks.minimum * len(experiment.path_combinations),
         total=len(run.trials),
         ok=counts["ok"],
         invalid=counts["invalid"],

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from ..model.change_words import printed_change
-from ..model.finding import CellEffect, CellValue
-from ..store import Cell, Run
+from ..model.finding import WorkerEffect, WorkerValue
+from ..store import Run, WorkerMachine
 from . import rows, words
 from .tables import ColumnOf, Table, number_column, table_in, words_column
 
@@ -19,7 +19,7 @@ def machines_table(run: Run) -> Table | None:
     if not cells:
         return None
     blocks = {name: [trial.block for trial in run.trials if trial.cell == name] for name in cells}
-    columns: list[ColumnOf[tuple[str, Cell]]] = [
+    columns: list[ColumnOf[tuple[str, WorkerMachine]]] = [
         words_column("cell", lambda item: item[0]),
         words_column("system", lambda item: item[1].environment.distribution),
         words_column("kernel", lambda item: item[1].environment.kernel),
@@ -34,12 +34,12 @@ def machines_table(run: Run) -> Table | None:
     return table_in("Cells", columns, cells.items())
 
 
-def effects_table(effects: list[CellEffect], confidence: float) -> Table | None:
+def effects_table(effects: list[WorkerEffect], confidence: float) -> Table | None:
     """A row for each comparison, with what each cell says of it; None where there is nothing to compare."""
     if not effects:
         return None
     names = list(dict.fromkeys(value.cell for effect in effects for value in effect.cells))
-    columns: list[ColumnOf[CellEffect]] = [
+    columns: list[ColumnOf[WorkerEffect]] = [
         words_column(
             "metric", lambda effect: f"{words.workload_title(effect.workload)}: {words.metric_label(effect.metric)}"
         ),
@@ -52,20 +52,20 @@ def effects_table(effects: list[CellEffect], confidence: float) -> Table | None:
     return table_in(title, columns, effects)
 
 
-def _level_column(column: str) -> ColumnOf[CellEffect]:
+def _level_column(column: str) -> ColumnOf[WorkerEffect]:
     return number_column(words.factor(column), lambda effect: words.level(column, effect.levels.get(column)))
 
 
-def _cell_column(name: str) -> ColumnOf[CellEffect]:
+def _cell_column(name: str) -> ColumnOf[WorkerEffect]:
     """A column with what one cell says."""
 
-    def text(effect: CellEffect) -> str:
+    def text(effect: WorkerEffect) -> str:
         return _change(next((value for value in effect.cells if value.cell == name), None), effect.unit)
 
     return number_column(name, text)
 
 
-def _change(value: CellValue | None, unit: str) -> str:
+def _change(value: WorkerValue | None, unit: str) -> str:
     if value is None:
         return words.MISSING
     change = printed_change(value.ratio, value.difference, (value.ci_low, value.ci_high), unit)
@@ -78,7 +78,7 @@ def _p_value(value: float | None) -> str:
     return f"under {LEAST_P:g}" if value < LEAST_P else f"{value:.3f}"
 
 
-def _processors(cell: Cell) -> str:
+def _processors(cell: WorkerMachine) -> str:
     use = cell.environment.processors
     if use is None:
         return words.MISSING
@@ -86,7 +86,7 @@ def _processors(cell: Cell) -> str:
     return f"{words.count(len(use.usable), 'processor')} usable, {awake}"
 
 
-def _calibrated(cell: Cell) -> str:
+def _calibrated(cell: WorkerMachine) -> str:
     known = cell.calibration
     if known is None:
         return "no"

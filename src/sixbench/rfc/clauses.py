@@ -21,7 +21,7 @@ from .lengths import Lengths
 from .places import Places
 from .procedures import TESTS
 from .procedures.latency import LEAST_TAGGED
-from .results import AtSize, Found, is_at_tester
+from .results import AtSize, RfcTestResults, is_at_tester
 from .rfc_test import SelfTest
 from .sizes import LEAST_OVER_IPV6, overhead_bytes, sizes_of
 from .state import has_own_table, keeps_state
@@ -43,7 +43,7 @@ class Tested:
     run: Run
     places: Places
     all_results: Sequence[AtSize]
-    all_values: Sequence[Found]
+    all_values: Sequence[RfcTestResults]
 
     @property
     def results(self) -> list[AtSize]:
@@ -51,7 +51,7 @@ class Tested:
         return [result for result in self.all_results if result.traffic == PLAIN]
 
     @property
-    def values(self) -> list[Found]:
+    def values(self) -> list[RfcTestResults]:
         """The results of the other tests, with plain frames."""
         return [item for item in self.all_values if item.traffic == PLAIN]
 
@@ -61,9 +61,9 @@ class Tested:
         return self.places.procedure
 
     @property
-    def own(self) -> Lengths:
+    def lengths(self) -> Lengths:
         """The lengths of trials."""
-        return self.places.own
+        return self.places.lengths
 
     @property
     def devices(self) -> list[AtSize]:
@@ -105,7 +105,7 @@ def was_run(name: str) -> Judge:
     """Checks whether a test was run in full length at every place where it says something, and has its results."""
 
     def judge(tested: Tested) -> tuple[State, str]:
-        test, lengths = TESTS[name], tested.own
+        test, lengths = TESTS[name], tested.lengths
         if name not in tested.procedure.tests:
             return "not met", f"it was not asked for: --test {name}"
         testers = tested.procedure.testers
@@ -168,7 +168,7 @@ def tagged(tested: Tested) -> tuple[State, str]:
     if stamped is not None:
         words = f"at least {stamped} frames of each stream have the hardware time stamps of both interfaces"
         return ("met" if stamped >= LEAST_TAGGED else "not met"), words
-    fewest = int(min(rates) * tested.own.latency_s)
+    fewest = int(min(rates) * tested.lengths.latency_s)
     words = f"every frame has a time stamp, at least {fewest} in each stream"
     return ("met" if fewest >= LEAST_TAGGED else "not met"), words
 
@@ -279,7 +279,7 @@ def sizes(tested: Tested) -> tuple[State, str]:
 
 def length(tested: Tested) -> tuple[State, str]:
     """Checks whether the final trials of searches last 60 s."""
-    goal = tested.own.goals[0]
+    goal = tested.lengths.goals[0]
     if goal.final_s >= 60:
         return "met", f"shorter trials search; those that decide last {goal.final_s:g} s"
     return "not met", f"--quick: trials that decide last {goal.final_s:g} s"
@@ -287,9 +287,9 @@ def length(tested: Tested) -> tuple[State, str]:
 
 def residual(tested: Tested) -> tuple[State, str]:
     """Checks whether late frames are waited for."""
-    if tested.own.residual_s >= 2:
+    if tested.lengths.residual_s >= 2:
         return "met", "frames count for 2 s after the last one was sent; later ones are reported as late"
-    return "not met", f"--quick: frames count for {tested.own.residual_s:g} s after the last one was sent"
+    return "not met", f"--quick: frames count for {tested.lengths.residual_s:g} s after the last one was sent"
 
 
 def throughput(tested: Tested) -> tuple[State, str]:

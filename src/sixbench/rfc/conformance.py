@@ -11,7 +11,7 @@ from .results import places_of, results_of, values_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
+class JudgedClause:
     """A clause with its decision."""
 
     section: str
@@ -20,7 +20,7 @@ class Judged:
     reason: str
 
 
-def judged(run: Run) -> list[Judged]:
+def judged(run: Run) -> list[JudgedClause]:
     """The clauses of the run's profile, decided. Empty for a run that is no such test."""
     places = places_of(run)
     if places is None:
@@ -29,5 +29,5 @@ def judged(run: Run) -> list[Judged]:
     results = []
     for clause in CLAUSES[places.procedure.profile]:
         state, reason = clause.judge(tested)
-        results.append(Judged(section=clause.section, asks=clause.asks, state=state, reason=reason))
+        results.append(JudgedClause(section=clause.section, asks=clause.asks, state=state, reason=reason))
     return results

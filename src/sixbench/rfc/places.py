@@ -15,7 +15,7 @@ from ..model.trial import TrialRecord
 from . import throughput
 from .lengths import Lengths, lengths
 from .procedures import TESTS
-from .rfc_test import Place, RfcTest
+from .rfc_test import RfcPlace, RfcTest
 from .sizes import line_pps
 from .traffic import PLAIN, TRAFFICS
 
@@ -40,7 +40,7 @@ class Places:
     _networks: dict[tuple[str, int], Network] = field(default_factory=dict)
 
     @property
-    def own(self) -> Lengths:
+    def lengths(self) -> Lengths:
         """The lengths of its trials."""
         return lengths(self.procedure.quick)
 
@@ -71,7 +71,7 @@ class Places:
             self._networks[key] = install(path, topology, self.experiment.between)
         return self._networks[key]
 
-    def place(self, combination: Combination, path: Path) -> Place:
+    def place(self, combination: Combination, path: Path) -> RfcPlace:
         """A test's knowledge of a place."""
         size = combination.levels.get(SIZE_LEVEL)
         frame_bytes = None if size is None else int(size)
@@ -84,7 +84,7 @@ class Places:
                 tester_pps = self._no_loss(at_size, tester).bounds.lower_pps
         needed = TESTS[str(combination.levels[TEST_LEVEL])].needs
         before = {name: item for name in needed if (item := self._of_test(name, frame_bytes, traffic)) is not None}
-        return Place(
+        return RfcPlace(
             profile=self.procedure.profile,
             is_tester=path.name in self.procedure.testers,
             frame_bytes=frame_bytes,
@@ -92,13 +92,13 @@ class Places:
             line_pps=self._line_pps(combination, path, frame_bytes),
             tester_pps=tester_pps,
             throughput=own,
-            own=self.own,
+            lengths=self.lengths,
             before={name: self.records.get((element.name, path.name), []) for name, element in before.items()},
             without_device=self.records.get((combination.name, str(tester)), []),
         )
 
     def _no_loss(self, combination: Combination, path: str) -> throughput.Throughput:
-        return throughput.read(self.records.get((combination.name, path), []), self.own.goals[:1])[0]
+        return throughput.read(self.records.get((combination.name, path), []), self.lengths.goals[:1])[0]
 
     def _line_pps(self, combination: Combination, path: Path, frame_bytes: int | None) -> float | None:
         if frame_bytes is None:

@@ -35,7 +35,7 @@ class AtSize:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class RfcTestResults:
     """The results of a test at a place.
 
     Attributes:
@@ -83,7 +83,7 @@ def results_of(run: Run) -> list[AtSize]:
             if combination.levels.get(TEST_LEVEL) != "throughput" or not combination.goes_over(path.name):
                 continue
             place = places.place(combination, path)
-            goals = read(places.records.get((combination.name, path.name), []), places.own.goals)
+            goals = read(places.records.get((combination.name, path.name), []), places.lengths.goals)
             at_sizes.append(
                 AtSize(
                     path=path.name,
@@ -98,7 +98,7 @@ def results_of(run: Run) -> list[AtSize]:
     return at_sizes
 
 
-def values_of(run: Run) -> list[Found]:
+def values_of(run: Run) -> list[RfcTestResults]:
     """The results of the tests but for throughputs, test by test and path by path. Empty for a run that is no such
     test."""
     places = places_of(run)
@@ -119,7 +119,7 @@ def values_of(run: Run) -> list[Found]:
             if values:
                 failed = (record.reasons[0].text for record in records if record.status == "failed" and record.reasons)
                 results.append(
-                    Found(
+                    RfcTestResults(
                         test=name,
                         path=path.name,
                         frame_bytes=place.frame_bytes,

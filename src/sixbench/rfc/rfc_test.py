@@ -21,7 +21,7 @@ failed one: a failure ends the test at this place."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class RfcPlace:
     """Place at which a test asks for trials: a path, with frames of a size.
 
     Attributes:
@@ -42,7 +42,7 @@ class Place:
     line_pps: float | None
     tester_pps: float | None
     throughput: Throughput | None
-    own: Lengths
+    lengths: Lengths
     before: Mapping[str, Sequence[TrialRecord]] = field(default_factory=dict)
     without_device: Sequence[TrialRecord] = ()
 
@@ -134,8 +134,8 @@ class RfcTest:
     profiles: frozenset[str]
     lasts: Callable[[Lengths], tuple[int, float]]
     shortened: Callable[[Lengths], str]
-    run: Callable[[Ask, Place], None] | None
-    values: Callable[[Sequence[TrialRecord], Place], list[Value]]
+    run: Callable[[Ask, RfcPlace], None] | None
+    values: Callable[[Sequence[TrialRecord], RfcPlace], list[Value]]
     times: Callable[[Lengths], int] = lambda _: 1
     reads: str = ""
     needs: tuple[str, ...] = ()
@@ -174,7 +174,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def summary(
-    name: str, unit: str, values: Sequence[float], *, place: Place, rate_pps: float | None = None, remark: str = ""
+    name: str, unit: str, values: Sequence[float], *, place: RfcPlace, rate_pps: float | None = None, remark: str = ""
 ) -> Value:
     """The value of several repetitions: the median with the 1st and the 99th percentile (RFC 8219 section 12), or the
     mean where the profile is RFC 2544's or RFC 5180's (RFC 2544 section 26.2)."""

@@ -42,11 +42,11 @@ class Searched:
 
     Attributes:
         refused_pps: the lowest rate that the tester could not carry out; None: there was none.
-        found: whether the device carried any rate within every goal.
+        has_found: whether the device carried any rate within every goal.
     """
 
     refused_pps: float | None
-    found: bool
+    has_found: bool
 
 
 class _TooBusy(Exception):
@@ -75,17 +75,17 @@ def search(measure: Measure, goals: Sequence[Goal], most_pps: float) -> Searched
     measure = _patient(measure)
     while True:
         try:
-            return Searched(refused_pps=refused, found=_search_once(measure, goals, most_pps))
+            return Searched(refused_pps=refused, has_found=_search_once(measure, goals, most_pps))
         except _TooFast as too_fast:
             refused = too_fast.load_pps
         except _TooBusy:
-            return Searched(refused_pps=refused, found=False)
+            return Searched(refused_pps=refused, has_found=False)
         try:
             can_pps, refused = _under(measure, goals[0].initial_s, refused)
         except _TooBusy:
             can_pps = None
         if can_pps is None:
-            return Searched(refused_pps=refused, found=False)
+            return Searched(refused_pps=refused, has_found=False)
         most_pps = can_pps
 
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from ..model.parameter import Scalar
 from ..model.trial import TrialRecord
-from .rfc_test import Ask, Place
+from .rfc_test import Ask, RfcPlace
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ class _NoMore(Exception):
 
 
 def found_again(
-    search: Callable[[Ask, Place], T], records: Sequence[TrialRecord], place: Place, times: int
+    search: Callable[[Ask, RfcPlace], T], records: Sequence[TrialRecord], place: RfcPlace, times: int
 ) -> Iterator[T]:
     """The results of so many searches one after the other, as far as there are records of them."""
     left = iter(records)

@@ -9,7 +9,7 @@ from ..model.path import Path
 from ..model.quoting import listed
 from .clauses import Judge, State, Tested
 from .procedures import TESTS
-from .results import AtSize, Found
+from .results import AtSize, RfcTestResults
 from .traffic import TRAFFICS, unfit
 
 
@@ -84,7 +84,7 @@ def _open(tested: Tested, traffic: str, test: str) -> list[str]:
     return [f"{test} over {traffic}: {path} at {size} bytes" for path, size, is_known in rows if not is_known]
 
 
-def _known(tested: Tested, test: str) -> list[tuple[AtSize | Found, bool]]:
+def _known(tested: Tested, test: str) -> list[tuple[AtSize | RfcTestResults, bool]]:
     """The results of a test without those of the tester, and whether each is known."""
     testers = tested.procedure.testers
     if test == "throughput":

@@ -25,7 +25,7 @@ from .adoption import adopt_trials
 from .atomic import create_file, replacing, write_file, write_into
 from .briefs import read_briefs
 from .calibration_file import calibration_to_json, keep_calibration, keep_false_alarms, machine_name, read_calibration
-from .changes import Changes
+from .changes import RunDirectoryState
 from .event_log import EventLog
 from .folder import Folder
 from .interrupting import interrupt_run
@@ -33,11 +33,10 @@ from .manifest import (
     CONTROL,
     LINK,
     PTP,
-    Cell,
     Clock,
     ClockReading,
+    EmulatedMachine,
     Environment,
-    Guest,
     HostFacts,
     Manifest,
     ProcessorUse,
@@ -45,9 +44,10 @@ from .manifest import (
     Underlay,
     UnderlayReading,
     UnderlayWay,
+    WorkerMachine,
     nowhere,
 )
-from .manifest_json import cell_from_text, cell_to_text, manifest_from_text, manifest_to_text
+from .manifest_json import manifest_from_text, manifest_to_text, worker_from_text, worker_to_text
 from .monitor import MonitorWriter, holds_monitor, read_monitor
 from .monitor_room import Room, make_room, used_bytes
 from .run_directory import (

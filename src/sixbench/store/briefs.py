@@ -12,7 +12,7 @@ from .details import PARTS
 from .folder import folders_in
 from .ledger import hashes_of
 from .manifest import Manifest
-from .record_check import Planned, problems_of
+from .record_check import RecordPlan, problems_of
 from .run_directory import TRIAL, TRIALS, Run
 from .run_json import MAX_JSON_BYTES, json_object
 
@@ -31,7 +31,7 @@ def read_briefs(run: Run, known: Container[str] = ()) -> Iterator[TrialRecord]:
     if not folder.has(TRIALS):
         return
     inside = folder.folder(TRIALS)
-    planned = Planned.of(run.manifest.experiment, run.manifest.cells)
+    planned = RecordPlan.of(run.manifest.experiment, run.manifest.cells)
     new = [name for name in folders_in(inside) if name not in known]
     # A trial's directory is as old as its files, because it is renamed into place when it is complete.
     for name in sorted(new, key=lambda name: (_mtime_ns(name, inside.descriptor), name)):

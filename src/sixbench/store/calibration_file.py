@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from ..model.calibration import Calibration, FalseAlarms
+from ..model.calibration import Calibration, ComparisonErrors
 from ..model.errors import StoreError, WriteError
 from ..model.files import open_regular
 from ..model.quoting import printable
@@ -66,7 +66,7 @@ def keep_calibration(text: str, machine: str, kernel: str) -> Path:
     return path
 
 
-def keep_false_alarms(false_alarms: FalseAlarms, machine: str, kernel: str) -> Path:
+def keep_false_alarms(false_alarms: ComparisonErrors, machine: str, kernel: str) -> Path:
     """Puts false alarms into the calibration of that machine and kernel, unless it has later ones. If there is no
     calibration, a new one has nothing else. Raises `WriteError`."""
     calibration = Calibration(

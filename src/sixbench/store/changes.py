@@ -15,7 +15,7 @@ Mark = tuple[int, int] | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Changes:
+class RunDirectoryState:
     """The state of a run directory by its files. Equal ones were taken of a run that has not changed.
 
     Attributes:
@@ -29,7 +29,7 @@ class Changes:
     directory: int
 
     @classmethod
-    def of(cls, run: Folder) -> Changes:
+    def of(cls, run: Folder) -> RunDirectoryState:
         """The present state."""
         return cls(
             manifest=_mark(run, MANIFEST),

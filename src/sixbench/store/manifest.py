@@ -19,7 +19,7 @@ Clock = Literal["real", "virtual"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Guest:
+class EmulatedMachine:
     """The emulated machine that a run took place in.
 
     Attributes:
@@ -194,7 +194,7 @@ class Environment:
     hardware_counters: bool | None = None
     no_hardware_counters: str | None = None
     clock: Clock = "real"
-    guest: Guest | None = None
+    guest: EmulatedMachine | None = None
     processors: ProcessorUse | None = None
     hosts: dict[str, HostFacts] = field(default_factory=dict)
     underlays: dict[str, Underlay] = field(default_factory=dict)
@@ -208,7 +208,7 @@ def nowhere(clock: Clock = "real") -> Environment:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class WorkerMachine:
     """A machine that measured blocks of a run.
 
     Attributes:
@@ -264,7 +264,7 @@ class Manifest:
     procedure: Procedure | None = None
     calibration: Calibration | None = None
     guests: dict[str, Environment] = field(default_factory=dict)
-    cells: dict[str, Cell] = field(default_factory=dict)
+    cells: dict[str, WorkerMachine] = field(default_factory=dict)
     apart: int = 0
     accepted: dict[str, dict[str, str]] = field(default_factory=dict)
     watched: bool | None = None

@@ -13,7 +13,7 @@ from typing import Any
 from ..mechanisms import MECHANISMS, MechanismError, install
 from ..model.bypass import Bypass
 from ..model.calibration import Calibration
-from ..model.emulation import Chosen, GilbertElliott, Impairments
+from ..model.emulation import ChosenPackets, GilbertElliott, Impairments
 from ..model.experiment import Combination, Experiment
 from ..model.form import MOST
 from ..model.framing import is_framing
@@ -25,7 +25,7 @@ from ..model.procedure import PROFILES, TEST_LEVEL, Procedure
 from ..model.quoting import shown, visible
 from ..model.topology import MAX_MTU, Topology
 from ..model.workloads import WORKLOADS
-from .manifest import Cell, Environment, Manifest
+from .manifest import Environment, Manifest, WorkerMachine
 
 MAX_BLOCKS = 10**6
 MAX_REPEATS = 10**3
@@ -71,7 +71,7 @@ def problems_of(manifest: Manifest) -> Iterator[str]:
     yield from (problem for bypass in manifest.bypass for problem in _of_bypass(bypass))
     for environment in (manifest.environment, *manifest.guests.values()):
         yield from _of_environment(environment)
-    yield from (problem for name, cell in manifest.cells.items() for problem in problems_of_cell(name, cell))
+    yield from (problem for name, cell in manifest.cells.items() for problem in problems_of_worker(name, cell))
     if manifest.apart < 0:
         yield f"{manifest.apart} trials came late or twice"
     yield from _of_experiment(manifest.experiment)
@@ -79,7 +79,7 @@ def problems_of(manifest: Manifest) -> Iterator[str]:
         yield from _of_procedure(manifest.procedure, manifest.experiment)
 
 
-def problems_of_cell(name: str, cell: Cell) -> Iterator[str]:
+def problems_of_worker(name: str, cell: WorkerMachine) -> Iterator[str]:
     """The problems with the facts about a cell, in words."""
     if not NAME.fullmatch(name):
         yield f"{visible(shown(name))} cannot name a cell"
@@ -271,7 +271,7 @@ def _of_topology(topology: Topology, between: tuple[str, str]) -> Iterator[str]:
 def _of_impairments(impairments: Impairments, link: str) -> Iterator[str]:
     ratios = [impairments.jitter_correlation]
     for item in (impairments.loss, impairments.duplicate, impairments.corrupt, impairments.overtaking):
-        if isinstance(item, Chosen):
+        if isinstance(item, ChosenPackets):
             ratios.append(item.ratio)
         elif isinstance(item, GilbertElliott):
             ratios += [item.to_bad, item.to_good, item.loss_in_good, item.loss_in_bad]

@@ -12,8 +12,8 @@ from pydantic import TypeAdapter, ValidationError
 from ..model.errors import StoreError
 from ..model.form import words_of
 from ..model.quoting import shown, visible
-from .manifest import Cell, Manifest
-from .manifest_check import number_problem, problems_of, problems_of_cell
+from .manifest import Manifest, WorkerMachine
+from .manifest_check import number_problem, problems_of, problems_of_worker
 from .run_json import json_object
 
 RUN_SCHEMA = "sixbench.run/2"
@@ -40,27 +40,27 @@ def manifest_from_text(text: str, where: str) -> Manifest:
     return manifest_from_json(json_object(text.encode(errors="surrogatepass"), Path(where)), where)
 
 
-def cell_to_text(cell: Cell) -> str:
+def worker_to_text(cell: WorkerMachine) -> str:
     """The facts about a cell, as text."""
     return json.dumps(_cells().dump_python(cell, mode="json", exclude_none=True), allow_nan=False, ensure_ascii=False)
 
 
-def cell_from_text(text: str, name: str, where: str) -> Cell:
+def worker_from_text(text: str, name: str, where: str) -> WorkerMachine:
     """Reads it back. Raises `StoreError`."""
     data = json_object(text.encode(errors="surrogatepass"), Path(where))
     try:
         cell = _cells().validate_python(data)
     except ValidationError as error:
         raise StoreError(f"{where}: {next(words_of(error))}") from error
-    wrong = number_problem(data) or next(problems_of_cell(name, cell), None)
+    wrong = number_problem(data) or next(problems_of_worker(name, cell), None)
     if wrong is not None:
         raise StoreError(f"{where}: {wrong}")
     return cell
 
 
 @cache
-def _cells() -> TypeAdapter[Cell]:
-    return TypeAdapter(Cell)
+def _cells() -> TypeAdapter[WorkerMachine]:
+    return TypeAdapter(WorkerMachine)
 
 
 def manifest_from_json(data: dict[str, Any], where: str) -> Manifest:

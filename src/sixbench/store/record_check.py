@@ -18,7 +18,7 @@ _OF_NUMBERS = ("_ns", "_pps")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Planned:
+class RecordPlan:
     """The experiment's plan, for looking it up once a record.
 
     Attributes:
@@ -34,7 +34,7 @@ class Planned:
     cells: Collection[str]
 
     @classmethod
-    def of(cls, experiment: Experiment, cells: Collection[str]) -> Planned:
+    def of(cls, experiment: Experiment, cells: Collection[str]) -> RecordPlan:
         """The plan of an experiment that these cells measure."""
         return cls(
             workloads={combination.name: combination.workload.kind for combination in experiment.combinations},
@@ -47,7 +47,7 @@ class Planned:
         )
 
 
-def problems_of(record: TrialRecord, directory: str, planned: Planned) -> Iterator[str]:
+def problems_of(record: TrialRecord, directory: str, planned: RecordPlan) -> Iterator[str]:
     """The problem with a record, in words.
 
     Args:
@@ -71,7 +71,7 @@ def problems_of(record: TrialRecord, directory: str, planned: Planned) -> Iterat
         yield "its status is ok, but it has reasons for another status"
 
 
-def _not_planned(record: TrialRecord, planned: Planned) -> Iterator[str]:
+def _not_planned(record: TrialRecord, planned: RecordPlan) -> Iterator[str]:
     workload = planned.workloads.get(record.combination)
     if workload is None:
         yield f"the experiment has no combination {shown(record.combination)}"

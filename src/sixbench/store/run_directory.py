@@ -16,7 +16,7 @@ from .folder import MAX_FILE_BYTES, Folder, component, folders_in
 from .ledger import hashes_of, read_journal
 from .manifest import Manifest
 from .manifest_json import manifest_from_json
-from .record_check import Planned, problems_of
+from .record_check import RecordPlan, problems_of
 from .run_json import MAX_JSON_BYTES, json_object, read_json
 
 MANIFEST = "manifest.json"
@@ -129,7 +129,7 @@ def read_run(directory: Path | Folder, only: Collection[str] | None = None) -> R
         raise StoreError(f"{directory} is not a run directory: it has no {MANIFEST}")
     manifest = manifest_from_json(read_json(folder, MANIFEST), printable(str(directory / MANIFEST)))
     manifest = replace(manifest, accepted={**manifest.accepted, **read_journal(folder)})
-    planned = Planned.of(manifest.experiment, manifest.cells)
+    planned = RecordPlan.of(manifest.experiment, manifest.cells)
     trials, problems = list[TrialRecord](), list[str]()
     inside = folder.folder(TRIALS) if folder.has(TRIALS) else folder
     if inside is folder:
@@ -185,14 +185,14 @@ def trial_of(files: Mapping[str, bytes], manifest: Manifest, key: str, place: st
     if TRIAL not in files or len(files[TRIAL]) > MAX_JSON_BYTES:
         raise StoreError(f"{printable(place)}: no trial record")
     record = _parse(files[TRIAL], Path(place))
-    wrong = next(problems_of(record, key, Planned.of(manifest.experiment, manifest.cells)), None)
+    wrong = next(problems_of(record, key, RecordPlan.of(manifest.experiment, manifest.cells)), None)
     if wrong is not None:
         raise StoreError(f"{printable(place)}: damaged trial record: {wrong}")
     return record
 
 
 def _read_trial(
-    folder: Folder, name: str, manifest: Manifest, planned: Planned, details: Details
+    folder: Folder, name: str, manifest: Manifest, planned: RecordPlan, details: Details
 ) -> tuple[TrialRecord, str | None]:
     """A record and what is wrong with it. Raises `StoreError` where no record can be read."""
     content = folder.read(TRIAL, MAX_JSON_BYTES)

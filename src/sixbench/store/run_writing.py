@@ -123,10 +123,10 @@ class RunWriter(AbstractContextManager["RunWriter"]):
             Whether it was accepted.
         """
         if is_late or any(key in self._accepted for key in trials):
-            self._made(APART).write_folders(name, trials)
+            self._existing_or_new(APART).write_folders(name, trials)
             self.save_manifest(apart=self.manifest.apart + len(trials))
             return False
-        arrived = self._made(ARRIVED)
+        arrived = self._existing_or_new(ARRIVED)
         arrived.write_folders(name, trials)
         self._accept(arrived, name)
         return True
@@ -141,7 +141,7 @@ class RunWriter(AbstractContextManager["RunWriter"]):
             self._writing = None
         arrived.remove(name)
 
-    def _made(self, name: str) -> Folder:
+    def _existing_or_new(self, name: str) -> Folder:
         """A directory of the run's, which is made where there is none. Raises `WriteError`."""
         return self._folder.folder(name) if self._folder.has(name) else _make(self._folder, name)
 
@@ -161,7 +161,7 @@ class RunWriter(AbstractContextManager["RunWriter"]):
         arrived = self._folder.folder(ARRIVED) if self._folder.has(ARRIVED) else None
         blocks = [] if arrived is None else arrived.names()
         for name in blocks:
-            self._accept(self._made(ARRIVED), name)
+            self._accept(self._existing_or_new(ARRIVED), name)
         return bool(blocks)
 
     def _note_watched(self, trial: TrialRecord) -> None:

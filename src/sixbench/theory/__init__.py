@@ -25,5 +25,5 @@ from .fragmentation import NotPredicted, predict, settle
 from .packets import Transport, message_packets, tcp_payload_bytes
 from .pieces import POLICIES, Policy
 from .prediction import Attempt, LinkLoad, Prediction, Work
-from .stacks import Hop, stack_of
+from .stacks import CrossedLink, stack_of
 from .table import FullPacket, Row, full_packet, raicu_table_1, table

@@ -14,7 +14,7 @@ from .fragmentation import NotPredicted, predict, settle
 from .packets import TCP_TIMESTAMPS_BYTES, tcp_payload_bytes
 from .pieces import POLICIES, Policy, header_of
 from .prediction import Attempt
-from .stacks import Hop
+from .stacks import CrossedLink
 
 
 def expected(kind: str, params: Params, path: Path, topology: Topology, between: tuple[str, str]) -> dict[str, float]:
@@ -92,7 +92,7 @@ def _stream(params: Params, network: Network, engine: str | None) -> dict[str, f
     if params.get("direction") == "both" or _loses_at_random(network):
         return {}
     mss_bytes = params.get("mss_bytes")
-    hop = Hop(stack=(header_of(network.family),), mtu_bytes=path_mtu(network))
+    hop = CrossedLink(stack=(header_of(network.family),), mtu_bytes=path_mtu(network))
     try:
         payload_bytes = tcp_payload_bytes(hop, int(mss_bytes) if mss_bytes is not None else None)
     except ValueError:

@@ -78,7 +78,7 @@ def settle(
     while True:
         attempt = packet(network, payload_bytes, policy, engine, knowledge)
         attempts.append(attempt)
-        news = {who: mtu_bytes for who, mtu_bytes in attempt.told.items() if knowledge.get(who) != mtu_bytes}
+        news = {who: mtu_bytes for who, mtu_bytes in attempt.learned_mtus.items() if knowledge.get(who) != mtu_bytes}
         if attempt.outcome == "delivered" or not news or len(attempts) >= MAX_ATTEMPTS:
             return attempts
         knowledge.update(news)
@@ -115,7 +115,7 @@ def packet(
     return walk.attempt("delivered" if walk.delivered(arrived, server, network.legs[-1].family) else "lost")
 
 
-_Way = Sequence[tuple[int, Crossing]]
+_NumberedCrossings = Sequence[tuple[int, Crossing]]
 """Wires with their numbers, from client to server."""
 
 
@@ -128,7 +128,7 @@ class _Ends:
     family: Family
 
 
-def _passages(way: _Way, depth: int) -> Iterator[tuple[Passage, _Way]]:
+def _passages(way: _NumberedCrossings, depth: int) -> Iterator[tuple[Passage, _NumberedCrossings]]:
     """The links over which packets inside so many tunnels go as they are, each with its wires: those of its carrier
     where it is a tunnel."""
 
@@ -150,7 +150,7 @@ class _Walk:
         self._known = known
         self._treatments = treatments(network)
         self._work: dict[tuple[str, Family], Work] = {}
-        self._told: dict[tuple[str, str], int] = {}
+        self._learned_mtus: dict[tuple[str, str], int] = {}
         self.reasons: list[str] = []
         self._sizes_bytes: list[list[int]] = [[] for _ in network.crossings]
 
@@ -162,10 +162,10 @@ class _Walk:
             loads=tuple(LinkLoad(crossing=crossing, sizes_bytes=tuple(sizes)) for crossing, sizes in loads),
             work=self._work,
             reasons=tuple(dict.fromkeys(self.reasons)),
-            told=self._told,
+            learned_mtus=self._learned_mtus,
         )
 
-    def sent(self, ends: _Ends, way: _Way, depth: int, payload_bytes: int, policy: Policy) -> list[Piece]:
+    def sent(self, ends: _Ends, way: _NumberedCrossings, depth: int, payload_bytes: int, policy: Policy) -> list[Piece]:
         """A packet as it leaves its source. Raises `TooLong` where the source refuses."""
         first, _ = next(_passages(way, depth))
         known_bytes = self._known.get((ends.source, ends.destination))
@@ -174,7 +174,7 @@ class _Walk:
             self._cut(ends.source, ends.family, len(pieces))
         return pieces
 
-    def cross(self, pieces: list[Piece], ends: _Ends, way: _Way, depth: int = 0) -> list[Piece]:
+    def cross(self, pieces: list[Piece], ends: _Ends, way: _NumberedCrossings, depth: int = 0) -> list[Piece]:
         """The pieces that arrive at the other end. `depth`: how many tunnels they are in."""
         passed: list[str] = []
         family = ends.family
@@ -244,7 +244,9 @@ class _Walk:
                 self._tell(passed, ends, 6 if to == 4 else 4, error)
         return through
 
-    def _tunnelled(self, pieces: list[Piece], tunnel: Passage, family: Family, way: _Way, depth: int) -> list[Piece]:
+    def _tunnelled(
+        self, pieces: list[Piece], tunnel: Passage, family: Family, way: _NumberedCrossings, depth: int
+    ) -> list[Piece]:
         """The pieces that come out of a tunnel, whose wires are `way`."""
         link, entry = tunnel.link, tunnel.near
         ends = _Ends(source=entry, destination=tunnel.far, family=link.carrier)
@@ -273,7 +275,9 @@ class _Walk:
             if (tunnel.node, tunnel.device) == (passage.near, device)
         )
 
-    def _check_engine(self, piece: Piece, tunnel: Passage, payload_bytes: int, way: _Way, depth: int) -> None:
+    def _check_engine(
+        self, piece: Piece, tunnel: Passage, payload_bytes: int, way: _NumberedCrossings, depth: int
+    ) -> None:
         """Raises `NotPredicted` for a packet that does not fit the carrier of one of Linux's own tunnels. Tunnels over
         IPv6 do not send it, nor do tunnels over IPv4 if the packet has DF. They tell its source of an MTU of the
         carrier."""
@@ -329,9 +333,9 @@ class _Walk:
                 self.reasons.append(f"{node} lets no ICMP errors through")
                 return
         between = ends.source, ends.destination
-        known_bytes = self._told.get(between, self._known.get(between))
+        known_bytes = self._learned_mtus.get(between, self._known.get(between))
         told_bytes = error.mtu_bytes + header_of(ends.family).size_bytes - header_of(family).size_bytes
-        self._told[between] = learned(known_bytes, told_bytes, ends.family)
+        self._learned_mtus[between] = learned(known_bytes, told_bytes, ends.family)
 
     def _treatment(self, node: str) -> Treatment:
         return self._treatments.get(node, Treatment())

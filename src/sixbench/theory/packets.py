@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ..model.headers import ICMP, TCP, UDP, Header, wire_bytes
-from .stacks import Hop
+from .stacks import CrossedLink
 
 Transport = Literal["tcp", "udp", "icmp"]
 
@@ -53,7 +53,7 @@ class Packets:
         return self.full_count * wire_bytes(self.full_bytes) + wire_bytes(self.last_bytes)
 
 
-def tcp_payload_bytes(hop: Hop, mss_bytes: int | None = None, options_bytes: int = TCP_TIMESTAMPS_BYTES) -> int:
+def tcp_payload_bytes(hop: CrossedLink, mss_bytes: int | None = None, options_bytes: int = TCP_TIMESTAMPS_BYTES) -> int:
     """The data in a full TCP segment.
 
     `mss_bytes` is TCP_MAXSEG, which like the MSS option counts the segment without its options, and from which the
@@ -72,7 +72,7 @@ def tcp_payload_bytes(hop: Hop, mss_bytes: int | None = None, options_bytes: int
 def message_packets(
     transport: Transport,
     message_bytes: int,
-    hop: Hop,
+    hop: CrossedLink,
     mss_bytes: int | None = None,
     options_bytes: int = TCP_TIMESTAMPS_BYTES,
 ) -> Packets:
@@ -125,7 +125,7 @@ def fragments(payload_bytes: int, mtu_bytes: int, header: Header) -> Packets:
     )
 
 
-def _segments(message_bytes: int, hop: Hop, mss_bytes: int | None, options_bytes: int) -> Packets:
+def _segments(message_bytes: int, hop: CrossedLink, mss_bytes: int | None, options_bytes: int) -> Packets:
     payload_bytes = tcp_payload_bytes(hop, mss_bytes, options_bytes)
     headers_bytes = hop.stack[-1].size_bytes + TCP.size_bytes + options_bytes
     full_count = (message_bytes - 1) // payload_bytes

@@ -84,14 +84,14 @@ class Attempt:
         loads: the loads of the links, from client to server.
         work: the work of nodes by node and family. Nodes without any are absent.
         reasons: why it is not delivered.
-        told: the path MTUs that senders learned from it, by sender and destination.
+        learned_mtus: the path MTUs that senders learned from it, by sender and destination.
     """
 
     outcome: Outcome
     loads: tuple[LinkLoad, ...]
     work: dict[tuple[str, Family], Work] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
-    told: dict[tuple[str, str], int] = field(default_factory=dict)
+    learned_mtus: dict[tuple[str, str], int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

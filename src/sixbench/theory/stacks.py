@@ -12,7 +12,7 @@ Stack = tuple[Header, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hop:
+class CrossedLink:
     """A link as the packets of a mechanism cross it.
 
     Attributes:
@@ -39,10 +39,10 @@ def stack_of(mechanism: str) -> Stack:
     return (*(HEADERS[name] for name in kind.headers), IPV4 if kind.family({}) == 4 else IPV6)
 
 
-def hop_over(mechanism: str, mtu_bytes: int, rate_bps: int | None = None) -> Hop:
+def hop_over(mechanism: str, mtu_bytes: int, rate_bps: int | None = None) -> CrossedLink:
     """A link of that MTU as a mechanism's packets cross it. Raises `ValueError` as `stack_of` does."""
     stack = stack_of(mechanism)
     inner_mtu_bytes = MECHANISMS[mechanism].inner_mtu_bytes
     if inner_mtu_bytes is not None:
         mtu_bytes = min(mtu_bytes, inner_mtu_bytes + sum(header.size_bytes for header in stack[:-1]))
-    return Hop(stack=stack, mtu_bytes=mtu_bytes, rate_bps=rate_bps)
+    return CrossedLink(stack=stack, mtu_bytes=mtu_bytes, rate_bps=rate_bps)

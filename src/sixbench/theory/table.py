@@ -13,7 +13,7 @@ from .packets import (
     message_packets,
     tcp_payload_bytes,
 )
-from .stacks import Hop, hop_over
+from .stacks import CrossedLink, hop_over
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,14 +119,19 @@ def raicu_table_1() -> list[FullPacket]:
     return [full_packet(mechanism, transport) for transport in transports for mechanism in ("native4", "native6")]
 
 
-def _full_payload_bytes(transport: Transport, hop: Hop, mss_bytes: int | None, options_bytes: int) -> int:
+def _full_payload_bytes(transport: Transport, hop: CrossedLink, mss_bytes: int | None, options_bytes: int) -> int:
     if transport == "tcp":
         return tcp_payload_bytes(hop, mss_bytes, options_bytes)
     return hop.mtu_bytes - hop.network_bytes - TRANSPORT_HEADERS[transport].size_bytes
 
 
 def _row(
-    mechanism: str, transport: Transport, message_bytes: int, hop: Hop, mss_bytes: int | None, options_bytes: int
+    mechanism: str,
+    transport: Transport,
+    message_bytes: int,
+    hop: CrossedLink,
+    mss_bytes: int | None,
+    options_bytes: int,
 ) -> Row:
     packets = message_packets(transport, message_bytes, hop, mss_bytes, options_bytes)
     header_bytes = packets.total_bytes - message_bytes + packets.count * ETHERNET.size_bytes

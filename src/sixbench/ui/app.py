@@ -25,7 +25,7 @@ from ..report import palette
 from ..store import Run
 from . import check, compare, learn, tables, trial, two_machines
 from .apart import Apart, Work
-from .asking import Runner
+from .asking import RunnerConnection
 from .bounded_json import read_json
 from .events import reader_of, rest_of
 from .guard import MOST_BODY_BYTES, Guard
@@ -71,7 +71,7 @@ def application(
     directory: Path,
     token: str,
     site: Site,
-    runner: Runner,
+    runner: RunnerConnection,
     stopping: Callable[[], bool] = lambda: False,
     agent: int | None = None,
     apart: Apart | None = None,
@@ -154,7 +154,12 @@ async def _left(_: Request, error: Exception) -> Response:
 
 class _Page:
     def __init__(
-        self, directory: Path, runner: Runner, stopping: Callable[[], bool], agent: int | None, apart: Apart | None
+        self,
+        directory: Path,
+        runner: RunnerConnection,
+        stopping: Callable[[], bool],
+        agent: int | None,
+        apart: Apart | None,
     ) -> None:
         self._stopping = stopping
         self.runs = Runs(directory)

@@ -17,7 +17,7 @@ LONGEST_ANSWER_BYTES = 2**24
 """The jobs of a page, each with some kilobytes of last words."""
 
 
-class Runner:
+class RunnerConnection:
     """The runner at the other end of a pair of sockets.
 
     Args:

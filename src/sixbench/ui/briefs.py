@@ -9,7 +9,7 @@ from typing import Any
 
 from ..model.run_events import trial_ended_event
 from ..model.trial import TrialRecord
-from ..store import Changes, Folder, read_briefs, read_run
+from ..store import Folder, RunDirectoryState, read_briefs, read_run
 
 AT_ONCE = 200
 """Trials that are read before their events are sent, which takes some tenths of a second."""
@@ -27,15 +27,15 @@ class Briefs:
         self._directory = directory
         self._keys: set[str] = set()
         self._coming: Iterator[TrialRecord] | None = None
-        self._changes: Changes | None = None
-        self._read: Changes | None = None
+        self._changes: RunDirectoryState | None = None
+        self._read: RunDirectoryState | None = None
         self._reading = threading.Lock()
 
     def read_more(self) -> bool:
         """Reads the next trials of the run. Returns whether there may be more. Raises `StoreError`."""
         with self._reading:
             if self._coming is None:
-                self._changes = Changes.of(self._directory)
+                self._changes = RunDirectoryState.of(self._directory)
                 if self._changes == self._read:
                     return False
                 self._coming = read_briefs(read_run(self._directory, only=()), self._keys)

@@ -31,7 +31,7 @@ LAST_WORDS_BYTES = 4000
 
 
 @dataclass(kw_only=True)
-class Job:
+class RequestedRun:
     """A run that was requested.
 
     Attributes:
@@ -72,7 +72,7 @@ class Jobs:
     def __init__(self, directory: Path, commands: Commands) -> None:
         self._directory = directory
         self._commands = commands
-        self._jobs: dict[str, Job] = {}
+        self._jobs: dict[str, RequestedRun] = {}
 
     def summaries(self) -> list[dict[str, Any]]:
         return [job.summary() for job in self._jobs.values()]
@@ -81,7 +81,7 @@ class Jobs:
         """True if the page started a run of that name that has not ended."""
         return name in self._jobs and self._jobs[name].state != "ended"
 
-    def start(self, checked: CheckedExperiment) -> Job:
+    def start(self, checked: CheckedExperiment) -> RequestedRun:
         """Queues a run of a checked experiment. Raises `UsageError` where too many wait,
         `WriteError` or `StoreError` where nothing can be written."""
         self._refuse_too_many()
@@ -94,9 +94,11 @@ class Jobs:
             experiment = str(self._directory.resolve() / file)
         command = [*SIXBENCH, "run", experiment, *checked.options]
         command += ["--out", str(self._directory.resolve() / name), "--events", str(self._log(name)), "--wait"]
-        return self._queue(Job(name=name, command=command, title=checked.experiment.title or checked.experiment.name))
+        return self._queue(
+            RequestedRun(name=name, command=command, title=checked.experiment.title or checked.experiment.name)
+        )
 
-    def measure(self, measurement: two_machines.MeasurementOfPage) -> Job:
+    def measure(self, measurement: two_machines.MeasurementOfPage) -> RequestedRun:
         """Queues a measurement to another machine. Raises as `start` does."""
         self._refuse_too_many()
         self._make_directory()
@@ -107,9 +109,9 @@ class Jobs:
             key = two_machines.held_key(measurement.key)
             command += ["--key", f"/proc/{os.getpid()}/fd/{key}"]
         command += ["--out", str(self._directory.resolve() / name), "--events", str(self._log(name))]
-        return self._queue(Job(name=name, command=command, title=measurement.title, key=key))
+        return self._queue(RequestedRun(name=name, command=command, title=measurement.title, key=key))
 
-    def resume(self, name: str, run_directory: Path, title: str) -> Job:
+    def resume(self, name: str, run_directory: Path, title: str) -> RequestedRun:
         """Queues the rest of an interrupted run, and continues its log if this directory has one. Raises `UsageError`
         where too many wait."""
         self._refuse_too_many()
@@ -118,7 +120,7 @@ class Jobs:
         command = [*SIXBENCH, "resume", str(place), "--wait"]
         if self._has_log(name):
             command += ["--events", str(self._log(name))]
-        return self._queue(Job(name=name, command=command, title=title))
+        return self._queue(RequestedRun(name=name, command=command, title=title))
 
     def stop(self, name: str) -> None:
         """Ends a run that has started as Ctrl-C does, or removes it from the queue.
@@ -143,7 +145,7 @@ class Jobs:
         if sum(job.state == "waiting" for job in self._jobs.values()) >= MOST_WAITING:
             raise UsageError(f"{MOST_WAITING} runs are waiting already; remove one of them first")
 
-    def _queue(self, job: Job) -> Job:
+    def _queue(self, job: RequestedRun) -> RequestedRun:
         self._jobs[job.name] = job
         self._begin_next()
         return job
@@ -168,7 +170,7 @@ class Jobs:
             job.command, lambda code, output: self._ended(job, code, output), heard="stderr"
         )
 
-    def _ended(self, job: Job, code: int, output: IO[bytes]) -> None:
+    def _ended(self, job: RequestedRun, code: int, output: IO[bytes]) -> None:
         job.exit_code = code
         if code != 0:
             job.words = _end_of(output)

@@ -32,7 +32,7 @@ from .bounded_json import read_json
 from .commands import Commands
 from .doctor import Doctor
 from .events import rest_of
-from .jobs import Job, Jobs
+from .jobs import Jobs, RequestedRun
 from .runs import Runs
 
 LONGEST_QUESTION_BYTES = 2**21
@@ -131,7 +131,7 @@ class _Runner:
         else:
             interrupt_run(self._runs.folder(name))
 
-    def _queued(self, job: Job) -> dict[str, Any]:
+    def _queued(self, job: RequestedRun) -> dict[str, Any]:
         return job.summary() | {"waits": job.state == "waiting"}
 
 

@@ -23,7 +23,7 @@ from ..report import words
 from ..report.link_descriptions import direction_words
 from ..report.listed_runs import ListedRun, listed, state_of
 from ..report.palette import colours_of_paths, shade_name
-from ..store import Changes, Folder, Run, holds_run, read_run, run_directories
+from ..store import Folder, Run, RunDirectoryState, holds_run, read_run, run_directories
 from .briefs import Briefs
 
 FILES = {
@@ -56,7 +56,7 @@ class _Listed:
         again_s: the time from which a run that is under way may be read again.
     """
 
-    changes: Changes
+    changes: RunDirectoryState
     description: dict[str, Any]
     again_s: float
 
@@ -68,7 +68,7 @@ class Runs:
         self.directory = directory
         self._is_one = holds_run(directory)
         self._listed: dict[str, _Listed] = {}
-        self._kept: tuple[str, Changes, Run] | None = None
+        self._kept: tuple[str, RunDirectoryState, Run] | None = None
         self._outlines: OrderedDict[str, tuple[object, Run]] = OrderedDict()
         self._briefs: OrderedDict[str, tuple[object, Briefs]] = OrderedDict()
 
@@ -94,7 +94,7 @@ class Runs:
     def outline(self, name: str) -> Run:
         """A run without its trials. Raises `StoreError`."""
         inside = self.folder(name)
-        changes = Changes.of(inside)
+        changes = RunDirectoryState.of(inside)
         return _recent(self._outlines, name, (changes.manifest, changes.directory), lambda: read_run(inside, only=()))
 
     def briefs(self, name: str) -> Briefs:
@@ -105,7 +105,7 @@ class Runs:
     def kept(self, name: str) -> Run:
         """A run, which is read again only after it has changed. Raises `StoreError`."""
         inside = self.folder(name)
-        key = Changes.of(inside)
+        key = RunDirectoryState.of(inside)
         known = self._kept
         if known is None or known[:2] != (name, key):
             known = self._kept = name, key, read_run(inside)
@@ -135,7 +135,7 @@ class Runs:
         """The description of a run that was read, or else the one from its manifest."""
         try:
             known = self._listed.get(name)
-            if known is not None and _is_current(known, Changes.of(self.folder(name)), time.monotonic()):
+            if known is not None and _is_current(known, RunDirectoryState.of(self.folder(name)), time.monotonic()):
                 return known.description
             run = self.outline(name)
             manifest, environment = run.manifest, run.manifest.environment
@@ -157,18 +157,20 @@ class Runs:
 
     def changes(self, name: str) -> str:
         """A mark that differs after a run has continued or was reported. Raises `StoreError`."""
-        return repr(Changes.of(self.folder(name)))
+        return repr(RunDirectoryState.of(self.folder(name)))
 
     def learn(self, name: str, description: dict[str, Any], took_s: float) -> None:
         """Keeps the description of a run that another process has read. Raises `StoreError`."""
         again_s = time.monotonic() + REST * took_s
-        self._listed[name] = _Listed(changes=Changes.of(self.folder(name)), description=description, again_s=again_s)
+        self._listed[name] = _Listed(
+            changes=RunDirectoryState.of(self.folder(name)), description=description, again_s=again_s
+        )
 
     def description(self, name: str) -> dict[str, Any]:
         """The description of a run. The whole run is read, unless its description is current."""
         try:
             inside = self.folder(name)
-            changes = Changes.of(inside)
+            changes = RunDirectoryState.of(inside)
         except StoreError as error:
             return _as_data(ListedRun(run=text_of(name), directory=name, problem=str(error)))
         known = self._listed.get(name)
@@ -208,7 +210,7 @@ def _as_data(run: ListedRun) -> dict[str, Any]:
     return data
 
 
-def _is_current(known: _Listed, changes: Changes, now_s: float) -> bool:
+def _is_current(known: _Listed, changes: RunDirectoryState, now_s: float) -> bool:
     if known.description["state"] != "running":
         return known.changes == changes
     is_same = (known.changes.manifest, known.changes.findings) == (changes.manifest, changes.findings)

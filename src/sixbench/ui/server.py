@@ -16,7 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from .apart import Apart
 from .app import application, prepare_works, works
-from .asking import Runner
+from .asking import RunnerConnection
 from .guard import SERVED
 from .site import Site
 
@@ -98,7 +98,7 @@ def serve(
     def end() -> None:
         server.should_exit = True
 
-    asked = Runner(runner, end)
+    asked = RunnerConnection(runner, end)
     apart = Apart(works(directory), prepare_works)  # this process has one thread
     app = application(directory, token, site, asked, lambda: server.should_exit, agent, apart)
     config = uvicorn.Config(

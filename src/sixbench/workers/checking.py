@@ -11,8 +11,8 @@ from ..model.experiment import Experiment
 from ..model.repeats import attempts, next_attempt, undue_repeats
 from ..model.trial import TrialRecord
 from ..plan.schedule import numbered
-from ..store import Cell, Manifest, manifest_from_text, trial_of
-from .messages import Job, Measured
+from ..store import Manifest, WorkerMachine, manifest_from_text, trial_of
+from .messages import BlockJob, MeasuredBlock
 
 
 def agreed(chosen: Mapping[str, str], experiment: Experiment) -> Manifest:
@@ -41,7 +41,7 @@ def agreed(chosen: Mapping[str, str], experiment: Experiment) -> Manifest:
     return manifest
 
 
-def with_cell(before: Manifest, reply: Measured) -> Manifest:
+def with_worker(before: Manifest, reply: MeasuredBlock) -> Manifest:
     """The manifest with what is known of a cell now. Raises `StoreError` where it is another machine than it was."""
     known = before.cells.get(reply.cell)
     machine = reply.machine
@@ -55,7 +55,7 @@ def with_cell(before: Manifest, reply: Measured) -> Manifest:
     return replace(before, cells=cells, environment=first)
 
 
-def checked(job: Job, reply: Measured, manifest: Manifest) -> list[TrialRecord]:
+def checked(job: BlockJob, reply: MeasuredBlock, manifest: Manifest) -> list[TrialRecord]:
     """The records of a block, each held against the job. Raises `StoreError`."""
     repeats = manifest.experiment.repeats
     asked = [pair for pair in numbered(manifest.experiment, job.block) if pair[0].combination in job.combinations]
@@ -79,7 +79,7 @@ def checked(job: Job, reply: Measured, manifest: Manifest) -> list[TrialRecord]:
     return sorted(records.values(), key=lambda record: record.sequence)
 
 
-def _identity(cell: Cell) -> tuple[str, ...]:
+def _identity(cell: WorkerMachine) -> tuple[str, ...]:
     """The facts that a machine cannot change while it is a cell of a run."""
     environment = cell.environment
     return environment.kernel, environment.machine, environment.cpu, str(environment.cores)

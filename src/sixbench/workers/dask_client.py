@@ -18,10 +18,10 @@ from ..model.errors import CapabilityError
 from ..model.quoting import printable
 from . import tasks
 from .address import Address
-from .messages import Job, chosen_from_wire, job_to_wire, other_version, reply_from_wire
+from .messages import BlockJob, chosen_from_wire, job_to_wire, other_version, reply_from_wire
 from .plain import Unread
 from .reaching import reach
-from .sweep import Came
+from .sweep import JobOutcome
 
 if TYPE_CHECKING:
     from distributed.security import Security
@@ -42,7 +42,7 @@ class _Client(Client):
         super()._handle_task_erred(key=key, exception=Unread("its task failed"))  # type: ignore[no-untyped-call]
 
 
-class DaskCells(AbstractContextManager["DaskCells"]):
+class DaskWorkers(AbstractContextManager["DaskWorkers"]):
     """The cells of a scheduler, taken for one run. Use as a context manager.
 
     Args:
@@ -55,12 +55,12 @@ class DaskCells(AbstractContextManager["DaskCells"]):
     """
 
     def __init__(
-        self, address: Address, security: Security, run: str, *, wait: bool, told: Callable[[str], None]
+        self, address: Address, security: Security, run: str, *, wait: bool, report: Callable[[str], None]
     ) -> None:
         reach(address, security)
         self._address = address
         self._run = run
-        self._came: queue.Queue[tuple[Job, Future[Any]]] = queue.Queue()
+        self._outcomes: queue.Queue[tuple[BlockJob, Future[Any]]] = queue.Queue()
         self._known: dict[str, str] = {}
         try:
             with warnings.catch_warnings():
@@ -70,7 +70,7 @@ class DaskCells(AbstractContextManager["DaskCells"]):
         except (OSError, TimeoutError) as error:
             raise CapabilityError(f"connecting to the scheduler at {address}: {error}") from error
         try:
-            self._take_cells(wait, told)
+            self._take_workers(wait, report)
         except BaseException:
             self.close()
             raise
@@ -111,25 +111,29 @@ class DaskCells(AbstractContextManager["DaskCells"]):
                 raise CapabilityError(f"another run, {other}, has the cells of the scheduler at {self._address} now")
         return list(self._known.values())
 
-    def hand_out(self, job: Job) -> None:
+    def hand_out(self, job: BlockJob) -> None:
         """Gives a block to a cell that has none, or to the first that ends."""
         future = self._client.submit(
-            tasks.measure_block, job_to_wire(job), key=f"sixbench-{job.name}", resources={tasks.CELL: 1}, pure=False
+            tasks.measure_block,
+            job_to_wire(job),
+            key=f"sixbench-{job.name}",
+            resources={tasks.WORKER_RESOURCE: 1},
+            pure=False,
         )
-        future.add_done_callback(lambda done: self._came.put((job, done)))
+        future.add_done_callback(lambda done: self._outcomes.put((job, done)))
 
-    def next(self, timeout_s: float) -> Came | None:
+    def next(self, timeout_s: float) -> JobOutcome | None:
         """The outcome of a job; None where nothing came in time."""
         try:
-            job, future = self._came.get(timeout=timeout_s)
+            job, future = self._outcomes.get(timeout=timeout_s)
         except queue.Empty:
             return None
         try:
-            return Came(job=job, reply=reply_from_wire(future.result(timeout=CONNECT_S)))
+            return JobOutcome(job=job, reply=reply_from_wire(future.result(timeout=CONNECT_S)))
         except (Unread, KilledWorker, CancelledError, OSError, TimeoutError):
-            return Came(job=job, reply=None)
+            return JobOutcome(job=job, reply=None)
 
-    def _take_cells(self, wait: bool, report: Callable[[str], None]) -> None:
+    def _take_workers(self, wait: bool, report: Callable[[str], None]) -> None:
         other = self._look()
         if other is not None and not wait:
             raise CapabilityError(

@@ -14,9 +14,9 @@ from distributed.worker import Worker
 from ..model.errors import CapabilityError
 from .address import Address
 from .plain import only
-from .request_queue import Desk
+from .request_queue import RequestQueue
 from .settings import HEARTBEAT
-from .tasks import CELL, choose
+from .tasks import WORKER_RESOURCE, choose
 
 if TYPE_CHECKING:
     from distributed.security import Security
@@ -52,10 +52,10 @@ class _Worker(Worker):
         """There is none: what it shows would go over the network in clear."""
 
 
-class CellWorker:
+class DaskWorker:
     """A worker from `start` to `close`. When the scheduler has gone it closes the desk, and never comes back."""
 
-    def __init__(self, address: Address, here: str, security: Security, name: str, desk: Desk) -> None:
+    def __init__(self, address: Address, here: str, security: Security, name: str, desk: RequestQueue) -> None:
         """`here`: the address of this machine on which it listens."""
         self._address = address
         self._here = here
@@ -92,7 +92,7 @@ class CellWorker:
                 name=self._name,
                 host=self._here,
                 nthreads=1,
-                resources={CELL: 1},
+                resources={WORKER_RESOURCE: 1},
                 memory_limit=0,
                 local_directory=scratch,
                 heartbeat_interval=HEARTBEAT,

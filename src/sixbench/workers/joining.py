@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from ..model.errors import CapabilityError
 from .address import Address
-from .dask_worker import CellWorker
-from .measuring import Abandoned, Bench, Told
+from .dask_worker import DaskWorker
+from .measuring import Abandoned, BlockMeasurer, Report
 from .messages import chosen_to_wire, reply_to_wire
 from .reaching import reach
-from .request_queue import AskedToMeasure, Desk, open_desk
+from .request_queue import BlockRequest, RequestQueue, open_request_queue
 
 if TYPE_CHECKING:
     from distributed.security import Security
@@ -23,13 +23,13 @@ RETRY_S = 1.0
 """Interval at which a cell looks for its lost scheduler."""
 
 
-def run_cell(address: Address, security: Security, name: str, bench: Bench, report: Told) -> None:
+def run_worker(address: Address, security: Security, name: str, bench: BlockMeasurer, report: Report) -> None:
     """Serves until `KeyboardInterrupt`. Raises `CapabilityError` where the scheduler cannot be joined at first."""
     here = reach(address, security)
     has_joined = False
     while True:
-        desk = open_desk()
-        worker = CellWorker(address, here, security, name, desk)
+        desk = open_request_queue()
+        worker = DaskWorker(address, here, security, name, desk)
         try:
             worker.start()
         except CapabilityError:
@@ -48,7 +48,7 @@ def run_cell(address: Address, security: Security, name: str, bench: Bench, repo
         here = _wait_for(address, security)
 
 
-def _serve(bench: Bench, desk: Desk) -> None:
+def _serve(bench: BlockMeasurer, desk: RequestQueue) -> None:
     """Does what the cell is asked for, until the scheduler has gone."""
     while True:
         try:
@@ -58,7 +58,7 @@ def _serve(bench: Bench, desk: Desk) -> None:
             continue
         if asked is None:
             return
-        if not isinstance(asked, AskedToMeasure):
+        if not isinstance(asked, BlockRequest):
             asked.answer.set_result(chosen_to_wire(bench.choose(asked.text)))
             continue
         try:

@@ -12,7 +12,7 @@ from ..bench.laboratory import Laboratories
 from ..bench.node_settings import merged
 from ..bench.other_runs import measuring
 from ..bench.probing import probe_machine
-from ..bench.runner import Runner
+from ..bench.runner import TrialRunner
 from ..model.bypass import Bypass
 from ..model.calibration import Calibration
 from ..model.errors import SixbenchError
@@ -20,12 +20,12 @@ from ..model.observer import Observer
 from ..model.repeats import next_attempt
 from ..model.trial import TrialRecord
 from ..plan.schedule import numbered
-from ..store import Cell, Environment, Manifest, manifest_from_text, manifest_to_text, trial_files
+from ..store import Environment, Manifest, WorkerMachine, manifest_from_text, manifest_to_text, trial_files
 from ..theory import expected_amid_changes
-from .messages import Broken, Chosen, Job, Measured, Refused, Reply, job_from_wire
+from .messages import BlockJob, BrokenBlock, MeasuredBlock, RefusedBlock, Reply, WorkerPlan, job_from_wire
 from .refusals import refuse_foreign
 
-Told = Callable[[str], None]
+Report = Callable[[str], None]
 """A function that gets a sentence for people."""
 
 
@@ -51,7 +51,7 @@ class _AtHand:
     nodes: dict[str, dict[str, list[str]]] = field(default_factory=dict)
 
 
-class Bench:
+class BlockMeasurer:
     """The measuring of one cell, one block at a time.
 
     Args:
@@ -61,23 +61,25 @@ class Bench:
         told: gets sentences on what goes on.
     """
 
-    def __init__(self, name: str, hub: AgentHub, calibration: Callable[[str], Calibration | None], told: Told) -> None:
+    def __init__(
+        self, name: str, hub: AgentHub, calibration: Callable[[str], Calibration | None], report: Report
+    ) -> None:
         self.name = name
         self._hub = hub
         self._calibration = calibration
-        self._told = told
+        self._report = report
         self._at_hand: _AtHand | None = None
 
-    def choose(self, run: str) -> Chosen:
+    def choose(self, run: str) -> WorkerPlan:
         """The plan of this machine for a run."""
         try:
             manifest = manifest_from_text(run, "a run that the scheduler handed out")
             refuse_foreign(manifest.experiment)
             experiment, environment = probe_machine(self._hub, manifest.experiment)
         except SixbenchError as error:
-            return Chosen(cell=self.name, run=None, why=str(error))
+            return WorkerPlan(cell=self.name, run=None, why=str(error))
         chosen = replace(manifest, experiment=experiment, environment=environment)
-        return Chosen(cell=self.name, run=manifest_to_text(chosen), why=None)
+        return WorkerPlan(cell=self.name, run=manifest_to_text(chosen), why=None)
 
     def measure(self, wire: str, is_wanted: Callable[[], bool]) -> Reply:
         """The outcome of a block.
@@ -96,12 +98,12 @@ class Bench:
             return self._measured(job, manifest, is_wanted)
         except SixbenchError as error:
             self.rest()
-            return Refused(cell=self.name, why=str(error))
+            return RefusedBlock(cell=self.name, why=str(error))
         except Abandoned:
             raise
         except Exception:  # noqa: BLE001, nothing is hidden: the orchestrator ends with this error
             self.rest()
-            return Broken(cell=self.name, traceback=traceback.format_exc())
+            return BrokenBlock(cell=self.name, traceback=traceback.format_exc())
         except BaseException:
             self.rest()
             raise
@@ -112,20 +114,20 @@ class Bench:
             self._at_hand.laboratories.close()
             self._at_hand = None
 
-    def _measured(self, job: Job, manifest: Manifest, is_wanted: Callable[[], bool]) -> Measured:
+    def _measured(self, job: BlockJob, manifest: Manifest, is_wanted: Callable[[], bool]) -> MeasuredBlock:
         def ask() -> None:
             if not is_wanted():
                 raise Abandoned
 
         experiment = manifest.experiment
         # While other runs measure, this cell waits, and its networks must not keep processors awake.
-        with measuring(experiment.name, wait=True, told=self._waits, meanwhile=ask) as presence:
+        with measuring(experiment.name, wait=True, report=self._waits, meanwhile=ask) as presence:
             at_hand = self._taken_up(job, manifest)
             experiment, laboratories = at_hand.manifest.experiment, at_hand.laboratories
             laboratories.forget_times()
             laboratories.processors.start(experiment.keep_awake)
             at_hand.bypass = measure_bypass(self._hub, experiment, at_hand.bypass)
-            runner = Runner(
+            runner = TrialRunner(
                 experiment=experiment,
                 laboratories=laboratories,
                 theory=expected_amid_changes,
@@ -136,7 +138,7 @@ class Bench:
                 directory=None,
                 any_built=at_hand.any_built,
             )
-            self._told(f"block {job.block} of {experiment.name}")
+            self._report(f"block {job.block} of {experiment.name}")
             trials: dict[str, dict[str, bytes]] = {}
             recorded: dict[str, TrialRecord] = {}
             for planned, first in numbered(experiment, job.block):
@@ -149,7 +151,7 @@ class Bench:
                     record = replace(outcome.record, cell=self.name, attempt=job.attempt)
                     recorded[record.key] = record
                     trials[record.key] = trial_files(record, outcome.series, outcome.files)
-        return Measured(
+        return MeasuredBlock(
             cell=self.name,
             machine=self._machine(at_hand),
             lab_build_ns=list(laboratories.build_ns),
@@ -159,9 +161,9 @@ class Bench:
 
     def _waits(self, sentence: str) -> None:
         self.rest()
-        self._told(sentence)
+        self._report(sentence)
 
-    def _taken_up(self, job: Job, manifest: Manifest) -> _AtHand:
+    def _taken_up(self, job: BlockJob, manifest: Manifest) -> _AtHand:
         """The run that the job belongs to, with the networks that are up if the block before was of it, too."""
         if self._at_hand is None or self._at_hand.fence != job.fence:
             self.rest()
@@ -174,7 +176,9 @@ class Bench:
             )
         return self._at_hand
 
-    def _machine(self, at_hand: _AtHand) -> Cell:
+    def _machine(self, at_hand: _AtHand) -> WorkerMachine:
         at_hand.nodes = merged(at_hand.nodes, at_hand.laboratories.settings)
         environment = replace(at_hand.environment, nodes=at_hand.nodes, processors=at_hand.laboratories.processors.use)
-        return Cell(environment=environment, calibration=self._calibration(environment.kernel), bypass=at_hand.bypass)
+        return WorkerMachine(
+            environment=environment, calibration=self._calibration(environment.kernel), bypass=at_hand.bypass
+        )

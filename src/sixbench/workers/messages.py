@@ -16,14 +16,14 @@ from ..model.errors import StoreError
 from ..model.form import MAX_ITEMS, Form, Name, Natural, Text, words_of
 from ..model.json_object import JsonObject
 from ..model.quoting import printable
-from ..store import Cell, Manifest, cell_from_text, cell_to_text, manifest_from_text
+from ..store import Manifest, WorkerMachine, manifest_from_text, worker_from_text, worker_to_text
 
 JOB_SCHEMA = "sixbench.cell-job/1"
 REPLY_SCHEMA = "sixbench.cell-reply/1"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class BlockJob:
     """A block that a cell is to measure.
 
     Attributes:
@@ -47,7 +47,7 @@ class Job:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class MeasuredBlock:
     """A block that was measured.
 
     Attributes:
@@ -57,14 +57,14 @@ class Measured:
     """
 
     cell: str
-    machine: Cell
+    machine: WorkerMachine
     lab_build_ns: list[int]
     install_ns: dict[str, list[int]]
     trials: dict[str, dict[str, bytes]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Refused:
+class RefusedBlock:
     """The cell cannot measure it, and why."""
 
     cell: str
@@ -72,14 +72,14 @@ class Refused:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Broken:
+class BrokenBlock:
     """sixbench itself went wrong on the cell."""
 
     cell: str
     traceback: str
 
 
-Reply = Measured | Refused | Broken
+Reply = MeasuredBlock | RefusedBlock | BrokenBlock
 
 
 class _JobForm(Form):
@@ -105,12 +105,12 @@ class _ReplyForm(Form):
     trials: dict[Name, dict[Name, bytes]] = Field(default_factory=dict)
 
 
-def job_to_wire(job: Job) -> str:
+def job_to_wire(job: BlockJob) -> str:
     """A job as text."""
     return json.dumps({"schema": JOB_SCHEMA, **asdict(job)}, ensure_ascii=False)
 
 
-def job_from_wire(text: str) -> tuple[Job, Manifest]:
+def job_from_wire(text: str) -> tuple[BlockJob, Manifest]:
     """Reads it back, with the run that it belongs to. Raises `StoreError`."""
     where = "a block that the scheduler handed out"
     try:
@@ -123,7 +123,7 @@ def job_from_wire(text: str) -> tuple[Job, Manifest]:
     known = {combination.name for combination in manifest.experiment.combinations}
     if form.block > manifest.experiment.blocks.maximum or not known.issuperset(form.combinations):
         raise StoreError(f"{where}: the experiment {manifest.experiment.name} has no such block {form.block}")
-    return Job(
+    return BlockJob(
         run=form.run,
         block=form.block,
         combinations=tuple(form.combinations),
@@ -135,7 +135,7 @@ def job_from_wire(text: str) -> tuple[Job, Manifest]:
 def reply_to_wire(reply: Reply) -> JsonObject:
     """A reply as texts and bytes."""
     own: JsonObject = {"schema": REPLY_SCHEMA, "sixbench": __version__, **vars(reply)}
-    return own | {"machine": cell_to_text(reply.machine)} if isinstance(reply, Measured) else own
+    return own | {"machine": worker_to_text(reply.machine)} if isinstance(reply, MeasuredBlock) else own
 
 
 def reply_from_wire(data: Any) -> Reply:
@@ -148,14 +148,14 @@ def reply_from_wire(data: Any) -> Reply:
     if form.sixbench != __version__:
         raise StoreError(f"{where}: {other_version(form.cell, form.sixbench)}")
     if form.traceback is not None:
-        return Broken(cell=form.cell, traceback=form.traceback)
+        return BrokenBlock(cell=form.cell, traceback=form.traceback)
     if form.why is not None:
-        return Refused(cell=form.cell, why=form.why)
+        return RefusedBlock(cell=form.cell, why=form.why)
     if form.machine is None:
         raise StoreError(f"{where}: it does not describe its machine")
-    return Measured(
+    return MeasuredBlock(
         cell=form.cell,
-        machine=cell_from_text(form.machine, form.cell, where),
+        machine=worker_from_text(form.machine, form.cell, where),
         lab_build_ns=form.lab_build_ns,
         install_ns=form.install_ns,
         trials=form.trials,
@@ -171,7 +171,7 @@ def other_version(cell: str, version: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chosen:
+class WorkerPlan:
     """The plan of a cell for a run: the manifest, as text, with the engines that work there and its own environment; or
     why it cannot."""
 
@@ -187,15 +187,15 @@ class _ChosenForm(Form):
     why: Text | None = None
 
 
-def chosen_to_wire(chosen: Chosen) -> JsonObject:
+def chosen_to_wire(chosen: WorkerPlan) -> JsonObject:
     """As texts."""
     return {"sixbench": __version__, **asdict(chosen)}
 
 
-def chosen_from_wire(data: JsonObject) -> tuple[Chosen, str]:
+def chosen_from_wire(data: JsonObject) -> tuple[WorkerPlan, str]:
     """Reads it back, with the version of sixbench that the cell has. Raises `StoreError`."""
     try:
         form = _ChosenForm.model_validate(data)
     except ValidationError as error:
         raise StoreError(f"a reply of a cell: {next(words_of(error))}") from None
-    return Chosen(cell=form.cell, run=form.run, why=form.why), form.sixbench
+    return WorkerPlan(cell=form.cell, run=form.run, why=form.why), form.sixbench

@@ -13,7 +13,7 @@ from ..model.json_object import JsonObject
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class TaskRequest:
     """A task's request: the text that came with it, and where the answer goes."""
 
     text: str
@@ -21,24 +21,24 @@ class Asked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedToChoose(Asked):
+class PlanRequest(TaskRequest):
     """Asks if a run can be measured here, and with which engines."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedToMeasure(Asked):
+class BlockRequest(TaskRequest):
     """A block. `is_wanted`: whether somebody still waits for it."""
 
     is_wanted: Callable[[], bool]
 
 
-class Desk:
+class RequestQueue:
     """Requests that a cell has not yet carried out."""
 
     def __init__(self) -> None:
-        self._asked: queue.Queue[Asked | None] = queue.Queue()
+        self._asked: queue.Queue[TaskRequest | None] = queue.Queue()
 
-    def put(self, asked: Asked) -> Future[JsonObject]:
+    def put(self, asked: TaskRequest) -> Future[JsonObject]:
         """Asks. Any thread may do so."""
         self._asked.put(asked)
         return asked.answer
@@ -47,7 +47,7 @@ class Desk:
         """Nothing more is asked: the scheduler has gone."""
         self._asked.put(None)
 
-    def next(self, timeout_s: float) -> Asked | None:
+    def next(self, timeout_s: float) -> TaskRequest | None:
         """The next request; None where `close` was called. Raises `TimeoutError` where nothing was asked for so
         long."""
         try:
@@ -56,18 +56,18 @@ class Desk:
             raise TimeoutError from None
 
 
-_here: Desk | None = None
+_here: RequestQueue | None = None
 """Dask hands tasks to a process, so that there is one desk a process."""
 
 
-def open_desk() -> Desk:
+def open_request_queue() -> RequestQueue:
     """A new desk, which tasks find from now on."""
     global _here  # noqa: PLW0603
-    _here = Desk()
+    _here = RequestQueue()
     return _here
 
 
-def desk() -> Desk:
+def request_queue() -> RequestQueue:
     """The desk of this cell. Raises `CapabilityError` in any other worker of Dask."""
     if _here is None:
         raise CapabilityError("this worker of Dask is no cell; start one with: sixbench cell")

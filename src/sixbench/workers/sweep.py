@@ -27,8 +27,8 @@ from ..model.quoting import printable
 from ..model.trial import TrialRecord
 from ..plan.schedule import block_order
 from ..store import Manifest, RunState, RunWriter, manifest_to_text
-from .checking import checked, with_cell
-from .messages import Broken, Job, Measured, Refused, Reply
+from .checking import checked, with_worker
+from .messages import BlockJob, BrokenBlock, MeasuredBlock, RefusedBlock, Reply
 
 MOST_ATTEMPTS = 5
 """Number of times that a block is handed out whose cells die. A block that kills each of its cells is no accident."""
@@ -42,24 +42,24 @@ another cell as well, if one has nothing to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Came:
+class JobOutcome:
     """The outcome of a job: a reply, or None where its cell died."""
 
-    job: Job
+    job: BlockJob
     reply: Reply | None
 
 
-class Cells(Protocol):
+class Workers(Protocol):
     """The machines that measure, as a sweep sees them. All calls raise `CapabilityError` where they cannot be reached
     any more."""
 
     def names(self) -> list[str]:
         """The cells that there are now."""
 
-    def hand_out(self, job: Job) -> None:
+    def hand_out(self, job: BlockJob) -> None:
         """Gives a block to a cell that has none, or to the first that ends."""
 
-    def next(self, timeout_s: float) -> Came | None:
+    def next(self, timeout_s: float) -> JobOutcome | None:
         """The outcome of a job; None where nothing came in time. Raises `StoreError` for a reply that cannot be
         read."""
 
@@ -67,7 +67,7 @@ class Cells(Protocol):
 def sweep(
     writer: RunWriter,
     done: Sequence[TrialRecord],
-    cells: Cells,
+    cells: Workers,
     observer: Observer,
     report: Callable[[str], None],
     resume: str,
@@ -116,7 +116,7 @@ def horizon(blocks: Blocks, decided: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class _Out:
-    job: Job
+    job: BlockJob
     since_s: float
 
 
@@ -124,9 +124,9 @@ class _Out:
 class _Sweep:
     writer: RunWriter
     done: InitVar[Sequence[TrialRecord]]
-    cells: Cells
+    workers: Workers
     observer: Observer
-    told: Callable[[str], None]
+    report: Callable[[str], None]
     resume: str
 
     def __post_init__(self, done: Sequence[TrialRecord]) -> None:
@@ -151,7 +151,7 @@ class _Sweep:
         self.longest_s = 0.0
         self.lab_build_ns: list[int] = []
         self.install_ns: dict[str, list[int]] = {}
-        self.is_told_of_none = False
+        self.is_absence_reported = False
 
     def run(self) -> None:
         """Until no combination needs another block."""
@@ -213,7 +213,7 @@ class _Sweep:
                     self.remaining.leaves(name)
 
     def _hand_out(self) -> None:
-        free = len(self.cells.names()) - len(self.out)
+        free = len(self.workers.names()) - len(self.out)
         outstanding = {out.job.block for out in self.out}
         for block in range(self.decided + 1, horizon(self.experiment.blocks, self.decided) + 1):
             # One block is handed out even without a cell: the first cell that joins takes it.
@@ -231,7 +231,7 @@ class _Sweep:
 
     def _give(self, block: int) -> None:
         self.attempts[block] = self.attempts.get(block, 0) + 1
-        job = Job(
+        job = BlockJob(
             run=self.text,
             block=block,
             combinations=tuple(name for name in self.combinations if name in self.open),
@@ -239,7 +239,7 @@ class _Sweep:
             fence=self.fence,
         )
         self.out.append(_Out(job=job, since_s=time.monotonic()))
-        self.cells.hand_out(job)
+        self.workers.hand_out(job)
 
     def _give_again(self, outstanding: set[int]) -> None:
         """Hands out a block once more whose cell seems to hang."""
@@ -248,7 +248,7 @@ class _Sweep:
             is_late = now_s - out.since_s > max(PATIENCE_S, PATIENCE * self.longest_s)
             is_out_once = sum(other.job.block == out.job.block for other in self.out) == 1
             if self.longest_s and is_late and is_out_once and self.attempts[out.job.block] < MOST_ATTEMPTS:
-                self.told(f"block {out.job.block} takes very long; another cell measures it as well")
+                self.report(f"block {out.job.block} takes very long; another cell measures it as well")
                 self._give(out.job.block)
                 return
 
@@ -261,13 +261,13 @@ class _Sweep:
         takes_ns = self.remaining.one_block_ns / max(1, self.remaining.combinations) * trials
         return (time.monotonic() - self.started_s) * 1e9 + takes_ns > blocks.time_ns
 
-    def _next(self) -> Came | None:
+    def _next(self) -> JobOutcome | None:
         try:
-            return self.cells.next(LOOK_S)
+            return self.workers.next(LOOK_S)
         except StoreError as error:
             raise CapabilityError(f"the message of a cell cannot be used: {error}") from error
 
-    def _take(self, arrived: Came) -> None:
+    def _take(self, arrived: JobOutcome) -> None:
         """Accepts what came, if nothing of it was accepted before."""
         mine = next((out for out in self.out if out.job == arrived.job), None)
         if mine is not None:
@@ -275,16 +275,16 @@ class _Sweep:
         job, reply = arrived.job, arrived.reply
         if reply is None:
             self._lost(job)
-        elif isinstance(reply, Broken):
+        elif isinstance(reply, BrokenBlock):
             raise Bug(directory=self.writer.directory, resume=self.resume, traceback=reply.traceback)
-        elif isinstance(reply, Refused):
+        elif isinstance(reply, RefusedBlock):
             raise CapabilityError(f"the cell {reply.cell} cannot measure block {job.block}: {reply.why}")
         else:
             if mine is not None:
                 self.longest_s = max(self.longest_s, time.monotonic() - mine.since_s)
             self._accept(job, reply)
 
-    def _lost(self, job: Job) -> None:
+    def _lost(self, job: BlockJob) -> None:
         if self._is_done(job.block):
             return
         if self.attempts[job.block] >= MOST_ATTEMPTS:
@@ -292,19 +292,19 @@ class _Sweep:
                 f"block {job.block} was handed out {MOST_ATTEMPTS} times, and each time its cell died or left; see the "
                 "output of the cells"
             )
-        self.told(f"the cell that had block {job.block} is gone; another one measures the block")
+        self.report(f"the cell that had block {job.block} is gone; another one measures the block")
 
-    def _accept(self, job: Job, reply: Measured) -> None:
+    def _accept(self, job: BlockJob, reply: MeasuredBlock) -> None:
         """Writes the trials of a block, which count from then on; or puts them apart where they are there already."""
         try:
-            manifest = with_cell(self.writer.manifest, reply)
+            manifest = with_worker(self.writer.manifest, reply)
             records = checked(job, reply, manifest)
         except StoreError as error:
             raise CapabilityError(f"the message of the cell {printable(reply.cell)} cannot be used: {error}") from error
         if manifest.cells != self.writer.manifest.cells:
             self.writer.save_manifest(cells=manifest.cells, environment=manifest.environment)
         if not self.writer.add_block(job.name, reply.trials, is_late=job.fence != self.fence):
-            self.told(f"block {job.block} came from {reply.cell} late or twice; it is kept apart and counts nowhere")
+            self.report(f"block {job.block} came from {reply.cell} late or twice; it is kept apart and counts nowhere")
             return
         self.lab_build_ns += reply.lab_build_ns
         for path, times in reply.install_ns.items():
@@ -322,10 +322,10 @@ class _Sweep:
         self.trials += 1
 
     def _report(self) -> None:
-        names = self.cells.names()
-        if not names and not self.is_told_of_none:
-            self.told("there is no cell; the run goes on when one comes")
-        self.is_told_of_none = not names
+        names = self.workers.names()
+        if not names and not self.is_absence_reported:
+            self.report("there is no cell; the run goes on when one comes")
+        self.is_absence_reported = not names
         blocks = self.experiment.blocks
         last = blocks.minimum if blocks.may_end_early else blocks.maximum
         last = max(last, horizon(blocks, self.decided) if not self.is_time_over else self.decided)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from .. import __version__
 from ..model.json_object import JsonObject
-from .request_queue import AskedToChoose, AskedToMeasure, desk
+from .request_queue import BlockRequest, PlanRequest, request_queue
 
 if TYPE_CHECKING:
     from distributed.scheduler import Scheduler
 
-CELL = "cell"
+WORKER_RESOURCE = "cell"
 """The resource of which each cell has one, and each block takes one."""
 
 _USER = "sixbench"
@@ -32,12 +32,12 @@ def measure_block(job: str) -> JsonObject:
         task = worker.state.tasks.get(key)
         return worker.status.name == "running" and task is not None and task.state == "executing"
 
-    return desk().put(AskedToMeasure(text=job, is_wanted=is_wanted)).result()
+    return request_queue().put(BlockRequest(text=job, is_wanted=is_wanted)).result()
 
 
 async def choose(run: str) -> JsonObject:
     """Asks this cell which engines it would take for a run."""
-    return await asyncio.wrap_future(desk().put(AskedToChoose(text=run)))
+    return await asyncio.wrap_future(request_queue().put(PlanRequest(text=run)))
 
 
 def look(name: str, client: str, dask_scheduler: Scheduler) -> tuple[tuple[str, str], str | None, dict[str, str]]:
@@ -58,7 +58,7 @@ def look(name: str, client: str, dask_scheduler: Scheduler) -> tuple[tuple[str, 
     else:
         dask_scheduler.extensions[_USER] = (client, name)
     workers = dask_scheduler.workers.values()
-    cells = {worker.address: str(worker.name) for worker in workers if worker.resources.get(CELL)}
+    cells = {worker.address: str(worker.name) for worker in workers if worker.resources.get(WORKER_RESOURCE)}
     return versions(), other, cells
 
 

@@ -33,7 +33,7 @@ SIXBENCH = [sys.executable, "-c", WITHOUT_REPORT]
 """Command without reports, whose packages are not in the machine."""
 SET, GET = 0x89B0, 0x89B1
 """SIOCSHWTSTAMP and SIOCGHWTSTAMP."""
-OWN = {"eth1": [0, 0, 12], "eth2": [0, 1, 0]}
+OWNERS_STAMPS = {"eth1": [0, 0, 12], "eth2": [0, 1, 0]}
 """Stamps as the machine's owner has set them: packets of PTP that come, and frames that go."""
 EXPERIMENT = """\
 experiment: stamps
@@ -82,7 +82,7 @@ def stamping(interface: str, new: list[int] | None = None) -> list[int]:
 
 
 def settings() -> dict[str, list[int]]:
-    return {name: stamping(name) for name in OWN}
+    return {name: stamping(name) for name in OWNERS_STAMPS}
 
 
 @contextlib.contextmanager
@@ -96,7 +96,7 @@ def bench(*parameters: str) -> Iterator[None]:
         for name in ("net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"):
             do("ip", "netns", "exec", "dut", "sysctl", "-qw", f"{name}=1")
         do("ip", "-n", "dut", "-batch", "-", stdin=ROUTER)
-        for name, own in OWN.items():
+        for name, own in OWNERS_STAMPS.items():
             stamping(name, own)
         yield
     finally:
@@ -149,13 +149,18 @@ def killed() -> dict[str, Any]:
     """A run that is killed while frames are stamped."""
     argv = [*SIXBENCH, "run", experiment("60s"), "--out", "/run/killed", "--quiet"]
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
-        wait_for(lambda: (away("eth1") or OWN["eth1"]) != OWN["eth1"] and away("eth2") not in (None, OWN["eth2"]))
-        during = {name: away(name) for name in OWN}
+        wait_for(
+            lambda: (
+                (away("eth1") or OWNERS_STAMPS["eth1"]) != OWNERS_STAMPS["eth1"]
+                and away("eth2") not in (None, OWNERS_STAMPS["eth2"])
+            )
+        )
+        during = {name: away(name) for name in OWNERS_STAMPS}
         running.send_signal(signal.SIGKILL)
         running.wait()
-    wait_for(lambda: all(Path(f"/sys/class/net/{name}").exists() for name in OWN))
+    wait_for(lambda: all(Path(f"/sys/class/net/{name}").exists() for name in OWNERS_STAMPS))
     with contextlib.suppress(SystemExit):
-        wait_for(lambda: settings() == OWN)
+        wait_for(lambda: settings() == OWNERS_STAMPS)
     return {"during": during, "after": settings()}
 
 
@@ -170,7 +175,7 @@ def by_ptp() -> dict[str, Any]:
     programs = []
     hub = AgentHub(find_agent())
     try:
-        for priority, name in enumerate(OWN, start=10):
+        for priority, name in enumerate(OWNERS_STAMPS, start=10):
             do("ip", "link", "set", name, "up")
             do("ip", "-n", "dut", "link", "set", name.replace("eth", "dut"), "master", "bridge")
             more = f"uds_ro_address /run/ptp4lro-{name}\n" if has_second_socket else ""
@@ -200,7 +205,7 @@ def by_ptp() -> dict[str, Any]:
 
 
 def main() -> None:
-    told: dict[str, Any] = {"own": OWN}
+    told: dict[str, Any] = {"own": OWNERS_STAMPS}
     with bench():
         agent = os.environ["SIXBENCH_AGENT"]
         told["lendable"] = json.loads(do(agent, "lendable"))

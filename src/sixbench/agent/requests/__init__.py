@@ -8,14 +8,25 @@ from .device_under_test import DeviceCounters, DeviceLog, DeviceStart
 from .devices import (
     TranslatorAdd,
     TranslatorBringUp,
-    TranslatorCounters,
+    TranslatorCountersRequest,
     TranslatorRemove,
     TunnelAdd,
-    TunnelCounters,
+    TunnelCountersRequest,
     TunnelRemove,
 )
 from .links import EmulateAdd, EmulateChange, EmulateRecord, EmulateRemove, VlanBegin
-from .node import ConnectionTracking, Counters, Cpu, Exec, ForgetPathMtu, Hello, LoopTimes, PacketSend, Place, Sysctl
+from .node import (
+    ConnectionTracking,
+    Counters,
+    Cpu,
+    Exec,
+    ForgetPathMtu,
+    Hello,
+    LoopTimes,
+    PacketSend,
+    PlaceRequest,
+    Sysctl,
+)
 from .request import REQUESTS, Request
 from .services import (
     BrokerRelease,
@@ -29,13 +40,13 @@ from .services import (
     DnsStop,
     MulticastForward,
     PrefixDiscover,
-    RelayCounters,
+    RelayCountersRequest,
     RelayStart,
     RelayStop,
     RouterAdvertise,
     RouterSolicit,
 )
-from .traffic import Cancel, Finish, Progress, Run, Serve
+from .traffic import Cancel, ClientRunRequest, Finish, ProgressRequest, Serve
 from .watching import (
     Awake,
     AwakeStart,

@@ -35,7 +35,7 @@ class TunnelRemove(Request[Nothing]):
     device: str
 
 
-class TunnelCounters(Request[TunnelsAnswer]):
+class TunnelCountersRequest(Request[TunnelsAnswer], op="tunnel-counters"):
     """The counts of packets of the node's tunnels."""
 
     device: str | None = None
@@ -58,7 +58,7 @@ class TranslatorRemove(Request[TranslatorState]):
     device: str
 
 
-class TranslatorCounters(Request[TranslatorsAnswer]):
+class TranslatorCountersRequest(Request[TranslatorsAnswer], op="translator-counters"):
     """The counts of packets of the node's translators."""
 
     device: str | None = None

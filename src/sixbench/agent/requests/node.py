@@ -54,7 +54,7 @@ class LoopTimes(Request[LoopTimesAnswer]):
     """Time that a loop takes that keeps all units of the node's core busy."""
 
 
-class Place(Request[Nothing]):
+class PlaceRequest(Request[Nothing], op="place"):
     """The node, and the programs that it has started, run on these processors from now on."""
 
     processors: list[int]

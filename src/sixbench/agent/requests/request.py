@@ -22,16 +22,16 @@ class Request(Generic[Answered]):
     """A request. Each kind is a dataclass of the fields that it has.
 
     Attributes:
-        op: its name in the protocol, which is that of the class: `TunnelAdd` is `tunnel-add`.
+        op: its name in the protocol, which is that of the class unless it is given: `TunnelAdd` is `tunnel-add`.
         answer: the form of its `ok` object: that which the class names, as `Request[CountersAnswer]`.
     """
 
     op: ClassVar[str]
     answer: ClassVar[type[Form]] = Nothing
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, op: str | None = None) -> None:
         dataclass(frozen=True, kw_only=True)(cls)
-        cls.op = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", cls.__name__).lower()
+        cls.op = op or re.sub(r"(?<=[a-z])(?=[A-Z])", "-", cls.__name__).lower()
         for base in getattr(cls, "__orig_bases__", ()):
             for named in get_args(base):
                 if isinstance(named, type) and issubclass(named, Form):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from ...model.observation import DiscoveredPrefix, RelayAnswer, WithoutIpv4
+from ...model.observation import DiscoveredPrefixAnswer, RelayAnswer, WithoutIpv4Answer
 from ..answers import BrokerAnswer, DnsAnswer, LeaseAnswer, Nothing, RouterAnswer
 from .request import Request
 
@@ -37,7 +37,7 @@ class RouterSolicit(Request[RouterAnswer]):
     destination: str | None = None
 
 
-class PrefixDiscover(Request[DiscoveredPrefix]):
+class PrefixDiscover(Request[DiscoveredPrefixAnswer]):
     """The search for the prefix of a NAT64: `by` `ra` on a device, or `by` `dns64` of a resolver."""
 
     by: str
@@ -58,7 +58,7 @@ class DhcpServe(Request[Nothing]):
     v6only_wait_s: int | None = None
 
 
-class DhcpAsk(Request[WithoutIpv4]):
+class DhcpAsk(Request[WithoutIpv4Answer]):
     """A host's question whether it can do without IPv4 on its link."""
 
     device: str
@@ -132,7 +132,7 @@ class RelayStart(Request[Nothing]):
     udp_timeout_ns: int | None = None
 
 
-class RelayCounters(Request[RelayAnswer]):
+class RelayCountersRequest(Request[RelayAnswer], op="relay-counters"):
     """The counts of a relay."""
 
 

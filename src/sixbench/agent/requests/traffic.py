@@ -31,7 +31,7 @@ class Serve(_Side[ServeAnswer]):
     """The serving side of a trial."""
 
 
-class Run(_Side[Result]):
+class ClientRunRequest(_Side[Result], op="run"):
     """The client's side of a trial; answered with its result when it is over."""
 
     port: int
@@ -69,7 +69,7 @@ class Finish(Request[Result]):
         return answer
 
 
-class Progress(Request[ProgressAnswer]):
+class ProgressRequest(Request[ProgressAnswer], op="progress"):
     """Bytes that have arrived at a session so far."""
 
     session: str

@@ -21,7 +21,7 @@ SHOWN_MESSAGES = 2
 """Number of packets of DHCP in the record: a question and its answer."""
 
 
-def discovered_prefixes(answers: Mapping[str, observation.DiscoveredPrefix]) -> dict[str, DiscoveredPrefix]:
+def discovered_prefixes(answers: Mapping[str, observation.DiscoveredPrefixAnswer]) -> dict[str, DiscoveredPrefix]:
     """The record's part of the answers to `prefix-discover`, by node, each with that to `dhcp-ask`."""
     return {
         node: DiscoveredPrefix(
@@ -37,7 +37,7 @@ def discovered_prefixes(answers: Mapping[str, observation.DiscoveredPrefix]) -> 
     }
 
 
-def _without_ipv4(without_ipv4: observation.WithoutIpv4 | None) -> WithoutIpv4 | None:
+def _without_ipv4(without_ipv4: observation.WithoutIpv4Answer | None) -> WithoutIpv4 | None:
     if without_ipv4 is None:
         return None
     return WithoutIpv4(

@@ -23,7 +23,7 @@ and the last ones of an earlier trial in the same network."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Way:
+class _LegCrossing:
     """A wire in the direction of packets to the server, or to the client."""
 
     crossing: Crossing
@@ -104,7 +104,7 @@ class LegMatch:
     def _compare(self, stack: str, seen: Sequence[IpHeader]) -> _Difference | None:
         """Differences of a packet from the nearest way; None where no way has its headers."""
         ways = [
-            _Way(crossing=crossing, is_forward=is_forward, destinations=self.destinations)
+            _LegCrossing(crossing=crossing, is_forward=is_forward, destinations=self.destinations)
             for crossing in self.crossings
             if stack_name(crossing.headers) == stack
             for is_forward in (True, False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...model.observation import LinkState
+from ...model.observation import InterfaceState
 from ...model.reason import Reason, ReasonKind
 from ...model.topology import Interface
 from .packets import Counters, Viewpoint
@@ -25,7 +25,7 @@ def link_failures(views: Sequence[Viewpoint], before: Counters, after: Counters)
     return [Reason(kind=ReasonKind.LINK_DOWN, text=words) for words in names]
 
 
-def _state(counters: Counters, end: Interface) -> LinkState | None:
+def _state(counters: Counters, end: Interface) -> InterfaceState | None:
     node = counters.get(end.node)
     return None if node is None else (node.links or {}).get(end.name)
 

@@ -16,7 +16,7 @@ from ...model.workload import Traffic
 TOO_MANY = "sessions"
 """The reason of a relay that has as many sessions as it may."""
 
-TOLD: Mapping[str, str] = {
+REMARK_WORDS: Mapping[str, str] = {
     "no-server": "for addresses of no server",
     "system": "for which the kernel gave no socket",
     "unreachable": "whose server could not be reached or refused",
@@ -117,6 +117,6 @@ def _open(answer: RelayAnswer) -> int:
 def _notes(node: str, counted: RelayCounters) -> Iterable[str]:
     for name, count in counted.failed.items():
         if name in ("errors", "not_sent"):
-            yield f"the relay of {node} counted {count} {TOLD[name]}"
-        elif name in TOLD:
-            yield f"the relay of {node} ended {count} sessions {TOLD[name]}"
+            yield f"the relay of {node} counted {count} {REMARK_WORDS[name]}"
+        elif name in REMARK_WORDS:
+            yield f"the relay of {node} ended {count} sessions {REMARK_WORDS[name]}"

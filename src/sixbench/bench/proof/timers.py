@@ -16,7 +16,7 @@ from ...model.reason import Reason, ReasonKind
 from ...model.topology import Link
 from ...model.units import scale
 
-TOLD_SHARE = 1e-4
+REMARKED_SHARE = 1e-4
 """The share of the measured time above which a remark tells what was lost."""
 
 
@@ -86,7 +86,7 @@ def judge_timers(
     for link, ends in evidence.items():
         for node, timers in ends.items():
             share = timers.lost_ns / measured_ns
-            if share <= TOLD_SHARE:
+            if share <= REMARKED_SHARE:
                 continue
             words = (
                 f"late timers kept {node} from sending on {link} for {_shown(timers.lost_ns)}, "

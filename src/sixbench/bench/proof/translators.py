@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ...model.evidence.counts import Count
+from ...model.evidence.counts import CountIncrease
 from ...model.evidence.translators import TranslatorCounters
 from ...model.network import Network
 from ...model.observation import TranslatorState
@@ -108,13 +108,13 @@ def _sum(counted: Sequence[TranslatorCounters]) -> TranslatorCounters:
     return total
 
 
-def _both(count: Count | None, other: Count | None) -> Count | None:
+def _both(count: CountIncrease | None, other: CountIncrease | None) -> CountIncrease | None:
     """Counts of a translator that was taken away, and of the new one in its place."""
     return count + other if count is not None and other is not None else None
 
 
-def _added(counts: Mapping[str, Count], other: Mapping[str, Count]) -> dict[str, Count]:
-    none = Count(packets=0, bytes=0)
+def _added(counts: Mapping[str, CountIncrease], other: Mapping[str, CountIncrease]) -> dict[str, CountIncrease]:
+    none = CountIncrease(packets=0, bytes=0)
     return {name: counts.get(name, none) + other.get(name, none) for name in {**counts, **other}}
 
 

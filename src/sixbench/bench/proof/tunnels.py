@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...model.device import QUIET_DROPS
-from ...model.evidence.counts import Count
+from ...model.evidence.counts import CountIncrease
 from ...model.evidence.packets import Changes
 from ...model.evidence.tunnels import TunnelCounters
 from ...model.network import Network
@@ -42,9 +42,11 @@ def tunnel_evidence(
         counted = interfaces.get(tunnel.node, {}).get(tunnel.device)
         if counted is not None:
             tunnel_counters.setdefault(tunnel.node, {})[tunnel.device] = TunnelCounters(
-                encapsulated=Count(packets=counted.get("tx_packets", 0), bytes=counted.get("tx_bytes", 0)),
-                decapsulated=Count(packets=counted.get("rx_packets", 0), bytes=counted.get("rx_bytes", 0)),
-                drops={name: Count(packets=counted[name], bytes=0) for name in KERNEL_DROPS if counted.get(name)},
+                encapsulated=CountIncrease(packets=counted.get("tx_packets", 0), bytes=counted.get("tx_bytes", 0)),
+                decapsulated=CountIncrease(packets=counted.get("rx_packets", 0), bytes=counted.get("rx_bytes", 0)),
+                drops={
+                    name: CountIncrease(packets=counted[name], bytes=0) for name in KERNEL_DROPS if counted.get(name)
+                },
             )
     return tunnel_counters
 
@@ -105,7 +107,7 @@ def program_times(measured: Counters) -> dict[str, float]:
     return metrics
 
 
-def _bytes(fast: Count, slow: Count | None) -> int:
+def _bytes(fast: CountIncrease, slow: CountIncrease | None) -> int:
     return fast.bytes + (0 if slow is None else slow.bytes)
 
 

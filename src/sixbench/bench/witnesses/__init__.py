@@ -15,7 +15,7 @@ from ...model.parameter import Scalar
 from ...model.reason import Reason
 from ...model.workload import Result
 from ..proof.case import Case, Observations, Testimony
-from ..setting import Setting
+from ..setting import TrialSetting
 from .captures import CaptureWitness
 from .clocks import ClockWitness
 from .counters import CounterWitness
@@ -76,7 +76,7 @@ class Witnesses:
         answers nothing is proved, so the trial has failed."""
 
     @classmethod
-    def of(cls, setting: Setting) -> Witnesses:
+    def of(cls, setting: TrialSetting) -> Witnesses:
         """Those that have anything to see."""
         return cls([witness(setting) for witness in WITNESSES if witness.sees(setting)])
 

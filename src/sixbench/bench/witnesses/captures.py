@@ -15,7 +15,7 @@ from ..proof.discovered import without_questions
 from ..proof.packets import judge, middle_of, silent_notes
 from ..proof.pcapng import to_pcapng
 from ..session import GRACE_NS, UNTIMED_LIMIT_NS
-from ..setting import Setting
+from ..setting import TrialSetting
 from .counters import CounterLooks
 from .witness import Waiting, Witness
 
@@ -45,7 +45,7 @@ class Captures:
 class CaptureWitness(Witness):
     """Captures packets on every link of the path."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: TrialSetting) -> None:
         super().__init__(setting)
         self._capturing: dict[str, Agent] = {}
         self._captures: list[CaptureAnswer] = []
@@ -108,27 +108,27 @@ class CaptureWitness(Witness):
         return files
 
 
-def _has_dhcp(setting: Setting) -> bool:
+def _has_dhcp(setting: TrialSetting) -> bool:
     """True if a CLAT asks by DHCP whether it can do without IPv4."""
     clat = setting.network.learning
     return clat is not None and clat.discovery is not None and clat.discovery.dhcp is not None
 
 
-def _snaplen_bytes(setting: Setting) -> int:
+def _snaplen_bytes(setting: TrialSetting) -> int:
     """Captured part of each packet."""
     if setting.keeps_packets:
         return WHOLE_PACKET_BYTES
     return DHCP_SNAPLEN_BYTES if _has_dhcp(setting) else CAPTURE_SNAPLEN_BYTES
 
 
-def _packets(setting: Setting) -> int:
+def _packets(setting: TrialSetting) -> int:
     """Number of captured packets of each link."""
     if setting.keeps_packets:
         return KEPT_PACKETS
     return SHARED_CAPTURE_PACKETS if len(setting.legs) > 1 else CAPTURE_PACKETS
 
 
-def _all_addresses(setting: Setting) -> list[str]:
+def _all_addresses(setting: TrialSetting) -> list[str]:
     """The addresses of all nodes on the path, of both families, so that packets of the wrong family are seen too; and
     those that stand for the hosts on the legs behind translators. Where a CLAT asks by DHCP, that of everybody too."""
     topology = setting.network.topology

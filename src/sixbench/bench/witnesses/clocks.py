@@ -17,7 +17,7 @@ from ..clock_sources.link import read_link
 from ..one_way import ClockLooks
 from ..parts import Hosts
 from ..proof.case import Case, Testimony
-from ..setting import Setting
+from ..setting import TrialSetting
 from .witness import Waiting, Witness, nothing
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class ClockWitness(Witness):
     """Looks at the clocks of both ends, where the workload can note when each datagram came."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: TrialSetting) -> None:
         super().__init__(setting)
         self._is_needed = PACKET_LOG in setting.kind.parameters
         self._before: tuple[Exchange, int] | None = None
@@ -36,7 +36,7 @@ class ClockWitness(Witness):
         self._unknown: str | None = None
 
     @classmethod
-    def sees(cls, setting: Setting) -> bool:
+    def sees(cls, setting: TrialSetting) -> bool:
         return not setting.has_one_clock
 
     @property
@@ -94,7 +94,7 @@ class ClockWitness(Witness):
         return Testimony(evidence=Evidence(clocks=self._clocks))
 
 
-def _ends(setting: Setting) -> Hosts:
+def _ends(setting: TrialSetting) -> Hosts:
     """Between whom the clocks are looked at: those at the ends of the cable where one joins the two machines, since
     nothing that is emulated is between them; else client and server."""
     hosts, agents = setting.hosts, setting.laboratory.agents
@@ -102,11 +102,11 @@ def _ends(setting: Setting) -> Hosts:
         near, far = agents.get(crossing.near), agents.get(crossing.far)
         if near is None or far is None or (near.host, far.host) != (hosts.client.host, hosts.server.host):
             continue
-        for family in (hosts.own, 4, 6):
+        for family in (hosts.family, 4, 6):
             source, destination = (crossing.link.end_of(end).address(family) for end in (crossing.near, crossing.far))
             if source is not None and destination is not None:
                 leg = Leg(
                     family=family, near=crossing.near, far=crossing.far, source=source.ip, destination=destination.ip
                 )
-                return replace(hosts, client=near, server=far, own=family, legs={family: (leg,)})
+                return replace(hosts, client=near, server=far, family=family, legs={family: (leg,)})
     return hosts

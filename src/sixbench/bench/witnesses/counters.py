@@ -12,7 +12,7 @@ from ...model.observation import CountersAnswer
 from ...model.reason import Reason
 from ..asking import ask_all, wait_all
 from ..proof.link_state import link_failures
-from ..setting import Setting
+from ..setting import TrialSetting
 from ..settling import Left, settle, still_ns
 from ..under_way import delays_by_netem_ns, residual_ns
 from .witness import Waiting, Witness, nothing
@@ -29,7 +29,7 @@ class CounterLooks:
 class CounterWitness(Witness):
     """Reads all counters of the nodes on the path, once nothing of an earlier trial or of the building is under way."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: TrialSetting) -> None:
         super().__init__(setting)
         self._before: Mapping[str, CountersAnswer] = {}
         self._after: Mapping[str, CountersAnswer] = {}

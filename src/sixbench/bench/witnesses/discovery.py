@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...model.evidence import Evidence
-from ...model.observation import DiscoveredPrefix
+from ...model.observation import DiscoveredPrefixAnswer
 from ..proof.case import Case, Testimony
 from ..proof.discovered import dhcp_evidence, discovered_prefixes
-from ..setting import Setting
+from ..setting import TrialSetting
 from .captures import Captures
 from .witness import Waiting, Witness, nothing
 
@@ -16,12 +16,12 @@ from .witness import Waiting, Witness, nothing
 class DiscoveryWitness(Witness):
     """Keeps the prefixes that nodes learned last, when the network was built or in the trial."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: TrialSetting) -> None:
         super().__init__(setting)
-        self._discovered: Mapping[str, DiscoveredPrefix] = {}
+        self._discovered: Mapping[str, DiscoveredPrefixAnswer] = {}
 
     @classmethod
-    def sees(cls, setting: Setting) -> bool:
+    def sees(cls, setting: TrialSetting) -> bool:
         return setting.network.learning is not None or bool(setting.laboratory.discovered)
 
     def look_after(self) -> Waiting:

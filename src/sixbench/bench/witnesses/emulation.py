@@ -13,7 +13,7 @@ from .. import emulation
 from ..asking import ask, wait_all
 from ..proof.case import Case, Testimony
 from ..proof.emulation import assess
-from ..setting import Setting
+from ..setting import TrialSetting
 from .witness import Waiting, Witness, nothing
 
 
@@ -27,12 +27,12 @@ class EmulatorRecords:
 class EmulationWitness(Witness):
     """Has the emulator count anew when a trial begins, and asks what it did."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: TrialSetting) -> None:
         super().__init__(setting)
         self._records: dict[str, EmulateAnswer] = {}
 
     @classmethod
-    def sees(cls, setting: Setting) -> bool:
+    def sees(cls, setting: TrialSetting) -> bool:
         return any(link.is_emulated for link in setting.laboratory.topology.wires)
 
     def begin(self) -> Waiting:

@@ -10,7 +10,7 @@ from ...model.experiment import LinkChange
 from ...model.reason import Reason, ReasonKind
 from ...model.units import format_duration
 from ..proof.case import Case, Testimony
-from ..setting import Setting
+from ..setting import TrialSetting
 from .witness import Witness
 
 
@@ -18,7 +18,7 @@ class EventWitness(Witness):
     """Compares the changes that happened with those of the experiment."""
 
     @classmethod
-    def sees(cls, setting: Setting) -> bool:
+    def sees(cls, setting: TrialSetting) -> bool:
         return bool(setting.events)
 
     def judge(self, case: Case) -> Testimony:

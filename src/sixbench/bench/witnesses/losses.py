@@ -14,13 +14,13 @@ from ...agent.requests import DropsStart, DropsStop, Exec
 from ...model.evidence import Evidence
 from ...model.observation import Drop
 from ...model.topology import Topology
-from ..asking import Asked, ask, ask_all, wait_all
+from ..asking import SentRequest, ask, ask_all, wait_all
 from ..by_machine import by_machine, with_namespaces
 from ..proof.case import Case, Testimony
 from ..proof.drops import Drops, read_counters
 from ..proof.emulation import lost_places
 from ..proof.losses import loss_evidence
-from ..setting import Setting
+from ..setting import TrialSetting
 from .counters import CounterLooks
 from .emulation import EmulatorRecords
 from .witness import Waiting, Witness
@@ -31,7 +31,7 @@ LIST_COUNTERS = ["nft", "-j", "list", "counters"]
 class LossWitness(Witness):
     """Watches the nodes of a path for the datagrams of one trial, unless this network's kernel has refused before."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: TrialSetting) -> None:
         super().__init__(setting)
         self._watching: list[tuple[Agent, list[Agent]]] = []
         self._refused: str | None = None
@@ -110,10 +110,10 @@ def rule_counters(topology: Topology, agents: Mapping[str, Agent]) -> dict[str, 
     return _read_rules(_ask_rules(topology, agents))
 
 
-def _ask_rules(topology: Topology, agents: Mapping[str, Agent]) -> dict[str, Asked[ExecAnswer]]:
+def _ask_rules(topology: Topology, agents: Mapping[str, Agent]) -> dict[str, SentRequest[ExecAnswer]]:
     filtering = {name: agent for name, agent in agents.items() if topology.nodes[name].filters}
     return ask_all(filtering, Exec(argv=LIST_COUNTERS))
 
 
-def _read_rules(asked: Mapping[str, Asked[ExecAnswer]]) -> dict[str, dict[str, int]]:
+def _read_rules(asked: Mapping[str, SentRequest[ExecAnswer]]) -> dict[str, dict[str, int]]:
     return {name: read_counters(answer.stdout) for name, answer in wait_all(asked).items()}

@@ -12,7 +12,7 @@ from ...agent.requests import Cpu
 from ...model.evidence import Evidence
 from ..cpu import (
     SATURATED_CORE,
-    Sample,
+    ResourceSample,
     Span,
     agent_cores,
     busy_ns,
@@ -26,11 +26,11 @@ from ..cpu import (
     watched_ns,
 )
 from ..hardware_counters import SPUN, HardwareCounters, hardware_metrics, hardware_notes
-from ..kernels import Kernel
+from ..kernels import KernelProcessors
 from ..proof.case import Case, Testimony
 from ..proof.packets import link_traffic, middle_of
 from ..session import ANSWER_TIMEOUT_S
-from ..setting import Setting
+from ..setting import TrialSetting
 from .counters import CounterLooks
 from .witness import Waiting, Witness, nothing
 
@@ -39,11 +39,11 @@ from .witness import Waiting, Witness, nothing
 class ProcessorTimes:
     """Samples of each kernel that nodes on the path are on, before and after the traffic."""
 
-    before: Mapping[Kernel, Sample] = field(default_factory=dict)
-    after: Mapping[Kernel, Sample] = field(default_factory=dict)
+    before: Mapping[KernelProcessors, ResourceSample] = field(default_factory=dict)
+    after: Mapping[KernelProcessors, ResourceSample] = field(default_factory=dict)
 
     @property
-    def spans(self) -> dict[Kernel, Span]:
+    def spans(self) -> dict[KernelProcessors, Span]:
         """The samples at both ends of the traffic, where there are both."""
         return {
             kernel: {"from": before, "to": self.after[kernel]}
@@ -60,7 +60,7 @@ class ProcessorTimes:
         return not self.asleep
 
     @property
-    def asleep(self) -> list[Kernel]:
+    def asleep(self) -> list[KernelProcessors]:
         """The kernels whose processors were to be kept awake, and were not throughout."""
         return [
             kernel
@@ -68,7 +68,7 @@ class ProcessorTimes:
             if kernel.is_to_be_awake and not ("watched" in before and "watched" in self.after.get(kernel, {}))
         ]
 
-    def are_kept_awake(self, kernel: Kernel) -> bool:
+    def are_kept_awake(self, kernel: KernelProcessors) -> bool:
         """True if threads of the idle class spin on its processors."""
         return "watched" in self.before.get(kernel, {})
 
@@ -76,10 +76,10 @@ class ProcessorTimes:
 class ProcessorWitness(Witness):
     """Reads the time that processors have spent, and their cycles, right before the traffic and right after it."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: TrialSetting) -> None:
         super().__init__(setting)
-        self._before: dict[Kernel, Sample] = {}
-        self._after: dict[Kernel, Sample] = {}
+        self._before: dict[KernelProcessors, ResourceSample] = {}
+        self._after: dict[KernelProcessors, ResourceSample] = {}
         self._hardware = HardwareCounters(setting.hosts.client)
         self._here = setting.laboratory.processors.here
         self._of_client, self._of_server = (
@@ -165,7 +165,7 @@ class ProcessorWitness(Witness):
         known_ns = [time_ns for time_ns in times_ns if time_ns is not None]
         return sum(known_ns) if len(known_ns) == len(times.before) else None
 
-    def _spent_on(self, kernel: Kernel, span: Span, times: ProcessorTimes) -> float | None:
+    def _spent_on(self, kernel: KernelProcessors, span: Span, times: ProcessorTimes) -> float | None:
         """The CPU time on one kernel.
 
         It is that of its nodes' processors, where threads watched these and nothing of ours ran there; else that of the
@@ -190,18 +190,18 @@ class ProcessorWitness(Witness):
         return max(shares, default=0.0) >= SATURATED_CORE
 
 
-def _samples(setting: Setting) -> dict[Kernel, Sample]:
+def _samples(setting: TrialSetting) -> dict[KernelProcessors, ResourceSample]:
     """A sample of each kernel that nodes on the path are on, and the CPU time that this process itself has spent until
     then."""
     processors = setting.laboratory.processors
-    tellers: dict[Kernel, Agent] = {}
+    tellers: dict[KernelProcessors, Agent] = {}
     for agent in (setting.hosts.client, *setting.watched.values()):
         tellers.setdefault(processors.of(agent.host), agent)
     asked = {kernel: (agent.submit(Cpu.op), kernel.ask()) for kernel, agent in tellers.items()}
-    samples: dict[Kernel, Sample] = {}
+    samples: dict[KernelProcessors, ResourceSample] = {}
     for kernel, (answer, watching) in asked.items():
-        sample = samples[kernel] = cast(Sample, tellers[kernel].wait(answer, Cpu.op, ANSWER_TIMEOUT_S))
-        watched = kernel.told(watching)
+        sample = samples[kernel] = cast(ResourceSample, tellers[kernel].wait(answer, Cpu.op, ANSWER_TIMEOUT_S))
+        watched = kernel.busy_times(watching)
         if watched is not None:
             sample["watched"] = watched
     if processors.here in samples:

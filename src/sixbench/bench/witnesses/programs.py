@@ -12,7 +12,7 @@ from ...model.reason import Reason
 from ..asking import ask, wait_all
 from ..proof.case import Case, Testimony
 from ..proof.programs import ended_programs, program_evidence
-from ..setting import Setting
+from ..setting import TrialSetting
 from .witness import CountingWitness, Waiting
 
 
@@ -22,13 +22,13 @@ class ProgramWitness(CountingWitness[DeviceCountersAnswer]):
     request = DeviceCounters()
     first_request = DeviceCounters(reset_peak=True)
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: TrialSetting) -> None:
         super().__init__(setting)
         self._logs: dict[str, DeviceLogAnswer] = {}
         self._versions: Mapping[str, dict[str, str]] = {}
 
     @classmethod
-    def sees(cls, setting: Setting) -> bool:
+    def sees(cls, setting: TrialSetting) -> bool:
         return bool(setting.network.hosting or setting.laboratory.versions)
 
     @property

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from ...agent import Agent
-from ...agent.requests import RelayCounters
+from ...agent.requests import RelayCountersRequest
 from ...model.evidence import Evidence
 from ...model.observation import RelayAnswer
 from ..proof.case import Case, Testimony
 from ..proof.relays import relay_evidence
-from ..setting import Setting
+from ..setting import TrialSetting
 from .witness import CountingWitness, carrying
 
 
 class RelayWitness(CountingWitness[RelayAnswer]):
     """Reads the counters of relays before and after the traffic."""
 
-    request = RelayCounters()
+    request = RelayCountersRequest()
 
     @classmethod
-    def sees(cls, setting: Setting) -> bool:
+    def sees(cls, setting: TrialSetting) -> bool:
         return len(setting.network.parts) > 1
 
     @property

@@ -11,7 +11,7 @@ from ...model.workloads.connections import SESSION_MEMORY, TEARDOWN_RATE
 from ..asking import ask_all, wait_all
 from ..proof.case import Case, Testimony
 from ..proof.sessions import judge_sessions, session_evidence, session_memory_bytes, teardown_rate_per_s
-from ..setting import Setting
+from ..setting import TrialSetting
 from .witness import CountingWitness, Waiting
 
 
@@ -21,12 +21,12 @@ class SessionWitness(CountingWitness[TrackingAnswer]):
     request = ConnectionTracking()
     first_request = ConnectionTracking(forget=True)
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: TrialSetting) -> None:
         super().__init__(setting)
         self._torn_down: dict[str, TrackingAnswer] = {}
 
     @classmethod
-    def sees(cls, setting: Setting) -> bool:
+    def sees(cls, setting: TrialSetting) -> bool:
         return bool(setting.network.tracking)
 
     @property

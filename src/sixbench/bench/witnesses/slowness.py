@@ -6,20 +6,20 @@ from ...agent import Agent
 from ...agent.requests import LoopTimes
 from ..asking import ask
 from ..proof.case import Case, Testimony
-from ..setting import Setting
+from ..setting import TrialSetting
 from .witness import Waiting, Witness, nothing
 
 
 class SlownessWitness(Witness):
     """Times a loop on each processor that a node of the path has for itself, before and after the traffic."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: TrialSetting) -> None:
         super().__init__(setting)
         self._before: dict[int, float] = {}
         self._after: dict[int, float] = {}
 
     @classmethod
-    def sees(cls, setting: Setting) -> bool:
+    def sees(cls, setting: TrialSetting) -> bool:
         return not setting.laboratory.topology.is_spread
 
     def begin(self) -> Waiting:

@@ -16,14 +16,14 @@ from ..asking import ask
 from ..by_machine import by_machine, with_namespaces
 from ..proof.case import Case, Testimony
 from ..proof.timers import buckets, judge_timers, timer_evidence
-from ..setting import Setting
+from ..setting import TrialSetting
 from .witness import Waiting, Witness, nothing
 
 
 class TimerWitness(Witness):
     """Watches the token buckets of the path's links, unless this network's kernel has refused before."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: TrialSetting) -> None:
         super().__init__(setting)
         self._buckets = buckets(view.link for view in setting.views)
         self._watching: list[tuple[Agent, list[Agent]]] = []
@@ -31,7 +31,7 @@ class TimerWitness(Witness):
         self._elapsed_ns = 0
 
     @classmethod
-    def sees(cls, setting: Setting) -> bool:
+    def sees(cls, setting: TrialSetting) -> bool:
         # A change of a link may change its bucket.
         return not setting.events and bool(buckets(view.link for view in setting.views))
 

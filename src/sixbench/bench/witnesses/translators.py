@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...agent import Agent
-from ...agent.requests import TranslatorCounters
+from ...agent.requests import TranslatorCountersRequest
 from ...engines import EBPF, USER
 from ...model.evidence import Evidence
 from ...model.observation import TranslatorsAnswer, TranslatorState
 from ..proof.case import Case, Testimony
 from ..proof.translators import check_translators, translation_notes, translator_evidence
-from ..setting import Setting
+from ..setting import TrialSetting
 from .witness import CountingWitness, carrying
 
 Translators = dict[str, dict[str, TranslatorState]]
@@ -21,10 +21,10 @@ Translators = dict[str, dict[str, TranslatorState]]
 class TranslatorWitness(CountingWitness[TranslatorsAnswer]):
     """Reads the counters of translators that are agents themselves, before and after the traffic."""
 
-    request = TranslatorCounters()
+    request = TranslatorCountersRequest()
 
     @classmethod
-    def sees(cls, setting: Setting) -> bool:
+    def sees(cls, setting: TrialSetting) -> bool:
         return bool(setting.network.translators) and setting.laboratory.engine in (EBPF.name, USER.name)
 
     @property

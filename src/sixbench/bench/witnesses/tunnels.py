@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
 
 from ...agent import Agent
-from ...agent.requests import TunnelCounters
+from ...agent.requests import TunnelCountersRequest
 from ...model.evidence import Evidence
 from ...model.observation import TunnelsAnswer, TunnelState
 from ...model.workload import Result
@@ -14,7 +14,7 @@ from ..asking import ask_all, wait_all
 from ..proof.case import Case, Testimony
 from ..proof.packets import interface_changes
 from ..proof.tunnels import check_tunnels, drop_notes, program_times, tunnel_evidence
-from ..setting import Setting
+from ..setting import TrialSetting
 from .counters import CounterLooks
 from .witness import CountingWitness, Waiting, carrying, nothing
 
@@ -30,9 +30,9 @@ class TunnelWitness(CountingWitness[TunnelsAnswer]):
     """Reads the counters of tunnels' ends before and after the traffic. Those of the kernel are interfaces, which are
     counted with all others."""
 
-    request = TunnelCounters()
+    request = TunnelCountersRequest()
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: TrialSetting) -> None:
         super().__init__(setting)
         self._programs: dict[str, TunnelsAnswer] = {}
 
@@ -44,7 +44,7 @@ class TunnelWitness(CountingWitness[TunnelsAnswer]):
     def begin(self) -> Waiting:
         if not self.setting.is_bpf:
             return nothing
-        asked = ask_all(self.nodes, TunnelCounters(run_time="start"))
+        asked = ask_all(self.nodes, TunnelCountersRequest(run_time="start"))
 
         def started() -> None:
             wait_all(asked)
@@ -54,7 +54,7 @@ class TunnelWitness(CountingWitness[TunnelsAnswer]):
     def watch(self, running: Sequence[Future[Result]]) -> None:
         if self.setting.is_bpf:
             wait(running, timeout=PROGRAM_TIME_NS / 1e9)
-            self._programs = wait_all(ask_all(self.nodes, TunnelCounters(run_time="stop")))
+            self._programs = wait_all(ask_all(self.nodes, TunnelCountersRequest(run_time="stop")))
 
     def judge(self, case: Case) -> Testimony:
         looks = case.seen(CounterLooks)

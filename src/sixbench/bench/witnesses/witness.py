@@ -14,7 +14,7 @@ from ...model.reason import Reason
 from ...model.workload import Result
 from ..asking import ask_all, wait_all
 from ..proof.case import Case, Testimony
-from ..setting import Setting
+from ..setting import TrialSetting
 
 Waiting = Callable[[], None]
 """Waits for the answers to what was asked, and keeps them. Raises `AgentError`."""
@@ -34,13 +34,13 @@ class Witness:
         is_cut_short: whether the traffic failed. Then nothing is judged.
     """
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: TrialSetting) -> None:
         """It has not asked yet."""
         self.setting = setting
         self.is_cut_short = False
 
     @classmethod
-    def sees(cls, setting: Setting) -> bool:
+    def sees(cls, setting: TrialSetting) -> bool:
         """True if there is anything to see in such a trial."""
         return True
 
@@ -105,7 +105,7 @@ class CountingWitness(Witness, Generic[Answered]):
     first_request: ClassVar[Request[Any] | None] = None
     """Its request before the traffic, where that is another one."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: TrialSetting) -> None:
         super().__init__(setting)
         self.before: dict[str, Answered] = {}
         self.after: dict[str, Answered] = {}
@@ -130,7 +130,7 @@ class CountingWitness(Witness, Generic[Answered]):
         return answered
 
 
-def carrying(setting: Setting, devices: Sequence[Device]) -> dict[str, Agent]:
+def carrying(setting: TrialSetting, devices: Sequence[Device]) -> dict[str, Agent]:
     """The nodes whose agents may carry such devices themselves; none where the kernel does."""
     if setting.laboratory.engine == "kernel":
         return {}

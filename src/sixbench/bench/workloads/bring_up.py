@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...agent.requests import Run, TranslatorRemove
+from ...agent.requests import ClientRunRequest, TranslatorRemove
 from ...lab.render import device_lines_of
 from ...mechanisms import find_engine
 from ...mechanisms.discovering import wrong_prefix
@@ -14,7 +14,7 @@ from ...model.device import Discovery, Translator
 from ...model.errors import LabError
 from ...model.json_object import JsonObject
 from ...model.network import Network
-from ...model.observation import DiscoveredPrefix, TranslatorState
+from ...model.observation import DiscoveredPrefixAnswer, TranslatorState
 from ...model.observer import Observer
 from ...model.parameter import Scalar
 from ...model.workload import Result
@@ -22,7 +22,7 @@ from ...model.workloads import bring_up
 from ..laboratory import Laboratory
 from ..parts import Started
 from ..session import ANSWER_TIMEOUT_S, cancel
-from ..setting import Setting
+from ..setting import TrialSetting
 from .performer import Performance, Performer
 
 HEAD_START_S = 0.02
@@ -38,7 +38,7 @@ class BringUpPerformer(Performer):
     workload = bring_up.KIND.name
 
     def perform(
-        self, setting: Setting, params: dict[str, Scalar], begun: Started, observer: Observer | None
+        self, setting: TrialSetting, params: dict[str, Scalar], begun: Started, observer: Observer | None
     ) -> Performance:
         begun([])
         kind, count = setting.kind, int(bring_up.REPETITIONS.of(params))
@@ -91,7 +91,7 @@ class _BringUps:
         self.forgotten.append(node.answer(TranslatorRemove(device=clat.device), timeout_s=ANSWER_TIMEOUT_S))
         limit_s = int(bring_up.PATIENCE.of(params)) / 1e9 + ANSWER_TIMEOUT_S
         running = client.ask(
-            Run(
+            ClientRunRequest(
                 session=session,
                 workload=workload,
                 token=token,
@@ -111,7 +111,7 @@ class _BringUps:
             cancel(client, session)
             raise
         before = {"dhcp": answers["dhcp"]} if "dhcp" in answers else {}
-        discovered = DiscoveredPrefix.model_validate(answers["discovered"] | before)
+        discovered = DiscoveredPrefixAnswer.model_validate(answers["discovered"] | before)
         wrong = wrong_prefix(discovery, discovered.prefix)
         if wrong is not None:
             raise LabError(f"bringing up {clat.device} in {clat.node}: {wrong}")

@@ -17,7 +17,7 @@ from ...model.topology import Family
 from ...model.trace import Trace
 from ...model.workload import Part, Result
 from ..parts import Started, parts_of, run_parts
-from ..setting import Setting
+from ..setting import TrialSetting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +75,7 @@ class Performer:
         return legs
 
     def perform(
-        self, setting: Setting, params: dict[str, Scalar], begun: Started, observer: Observer | None
+        self, setting: TrialSetting, params: dict[str, Scalar], begun: Started, observer: Observer | None
     ) -> Performance:
         """Runs the workload. Raises `AgentError` or `LabError`.
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import ceil
 from typing import Any
 
-from ..metric import CalibratedMetric, Count, Level, Trial
+from ..metric import CalibratedMetric, CountReading, Level, ReadingSource
 
 RATIOS = (0.0001, 0.001, 0.003, 0.01, 0.03, 0.1)
 QUICK = (0.001, 0.01, 0.1)
@@ -29,11 +29,11 @@ def _stream(ratio: float) -> Mapping[str, Mapping[str, Any]]:
     return {"udp-stream": {"datagram": "64B", "packet-rate": f"{RATE_PPS}pps", "count": count}}
 
 
-def _share(trial: Trial, column: str) -> Count | None:
+def _share(trial: ReadingSource, column: str) -> CountReading | None:
     sent, share = trial.record.client.get("sent"), trial.record.metrics.get(column)
     if not sent or share is None:
         return None
-    return Count(found=round(share * sent), of=sent, probability=trial.level.truth)
+    return CountReading(number=round(share * sent), of=sent, probability=trial.level.truth)
 
 
 def _metric(name: str, label: str, key: str, column: str, metrics: tuple[str, ...]) -> CalibratedMetric:

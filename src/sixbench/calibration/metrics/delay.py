@@ -8,7 +8,7 @@ from typing import Any
 
 from ...model.evidence.emulation import EmulatedWay
 from ...model.trial import TrialRecord
-from ..metric import CalibratedMetric, Deviation, Level, Limit, Trial
+from ..metric import CalibratedMetric, DeviationReading, Level, ReadingSource, UncertaintyLimit
 
 DELAYS_NS = (200_000, 1_000_000, 5_000_000, 20_000_000, 50_000_000, 200_000_000)
 QUICK = (200_000, 5_000_000, 200_000_000)
@@ -26,7 +26,7 @@ ROUND_TRIP = {"ping": {"interval": "4700us", "count": 60}}
 """Round trips follow each other without waiting for answers, so that 200 ms of delay take no longer. None of the
 delays is a multiple of the interval, or a packet would be sent when another arrives."""
 
-LIMIT = Limit(absolute=50_000, relative=0.02)
+LIMIT = UncertaintyLimit(absolute=50_000, relative=0.02)
 """50 us, which a busy machine's scheduler takes for itself, and 2 % of longer delays."""
 
 
@@ -43,7 +43,7 @@ def _given_ns(record: TrialRecord, ways: tuple[str, ...]) -> float | None:
     return float(sum(means)) if len(means) == len(ways) else None
 
 
-def read(trial: Trial, column: str, ways: tuple[str, ...]) -> Deviation | None:
+def read(trial: ReadingSource, column: str, ways: tuple[str, ...]) -> DeviationReading | None:
     """The measured delay beside the truth: the delay that the emulator gave, plus what the path cost in the reference
     trial."""
     reference = trial.reference
@@ -53,7 +53,7 @@ def read(trial: Trial, column: str, ways: tuple[str, ...]) -> Deviation | None:
     idle_ns, idle_given_ns = reference.metrics.get(column), _given_ns(reference, ways)
     if idle_ns is None or idle_given_ns is None:
         return None
-    return Deviation(measured=measured, truth=given_ns + idle_ns - idle_given_ns)
+    return DeviationReading(measured=measured, truth=given_ns + idle_ns - idle_given_ns)
 
 
 def _levels(workload: Mapping[str, Mapping[str, Any]]) -> tuple[Level, ...]:

@@ -6,7 +6,7 @@ from ...model.headers import UDP
 from ...model.topology import Family
 from ...theory.packets import fragments
 from ...theory.pieces import header_of
-from ..metric import CalibratedMetric, Match, Trial
+from ..metric import CalibratedMetric, MatchReading, ReadingSource
 from .path_mtu import narrow_links
 
 DATAGRAM_BYTES = 8972
@@ -19,7 +19,7 @@ def fragments_of(mtu_bytes: int, family: Family) -> int:
     return fragments(DATAGRAM_BYTES + UDP.size_bytes, mtu_bytes, header_of(family)).count
 
 
-def _read(trial: Trial) -> Match | None:
+def _read(trial: ReadingSource) -> MatchReading | None:
     evidence = trial.record.evidence.fragments
     if evidence is None or not evidence.delivered:
         return None
@@ -30,7 +30,7 @@ def _read(trial: Trial) -> Match | None:
     exact = collected == (each * delivered if each > 1 else 0)
     words = f"{collected} fragments of {delivered} datagrams, {each} each expected"
     value = max(1.0, collected / delivered)
-    return Match(measured=value, truth=float(each), difference=None if exact else words)
+    return MatchReading(measured=value, truth=float(each), difference=None if exact else words)
 
 
 FRAGMENTS = CalibratedMetric(

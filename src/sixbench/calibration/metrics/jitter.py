@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import sqrt
 
 from ...model.trial import TrialRecord
-from ..metric import CalibratedMetric, Deviation, Level, Limit, Trial
+from ..metric import CalibratedMetric, DeviationReading, Level, ReadingSource, UncertaintyLimit
 from .delay import REFERENCES_NS, emulated
 
 JITTERS_NS = (100_000, 300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000)
@@ -14,7 +14,7 @@ QUICK = (300_000, 3_000_000, 30_000_000)
 STREAM = {"udp-stream": {"datagram": "100B", "packet-rate": "1000pps", "duration": "250ms", "warmup": "0ms"}}
 
 
-def _read(trial: Trial) -> Deviation | None:
+def _read(trial: ReadingSource) -> DeviationReading | None:
     """The path's own variation, from the reference trial, adds to the link's as independent noise does."""
     reference = trial.reference
     if reference is None:
@@ -24,7 +24,7 @@ def _read(trial: Trial) -> Deviation | None:
     if given_ns is None or idle_given_ns is None or measured is None or idle_ns is None:
         return None
     own_squared = max(0.0, idle_ns**2 - idle_given_ns**2)
-    return Deviation(measured=measured, truth=sqrt(given_ns**2 + own_squared))
+    return DeviationReading(measured=measured, truth=sqrt(given_ns**2 + own_squared))
 
 
 def _given_ns(record: TrialRecord) -> float | None:
@@ -54,7 +54,7 @@ IPDV = CalibratedMetric(
     metrics=("ipdv_mean", "ipdv_p50", "ipdv_p99"),
     levels=tuple(_level(jitter_ns) for jitter_ns in (0, *JITTERS_NS)),
     scale="absolute",
-    limit=Limit(absolute=20_000, relative=0.05),
+    limit=UncertaintyLimit(absolute=20_000, relative=0.05),
     read=_read,
     causes="the path's own variation adds by squares exactly only where both are normal distributions",
     note="The truth is the differences in delay that the emulator gave from one packet to the next",

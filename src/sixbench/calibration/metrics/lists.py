@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from ..metric import CalibratedMetric, Level, Match, Trial
+from ..metric import CalibratedMetric, Level, MatchReading, ReadingSource
 
 COUNT = 2000
 RATE_PPS = 10_000
@@ -54,7 +54,7 @@ def _link(own: Lists) -> dict[str, Any]:
     }
 
 
-def _read(trial: Trial) -> Match | None:
+def _read(trial: ReadingSource) -> MatchReading | None:
     result = trial.record.server.get("sequences")
     if result is None:
         return None
@@ -70,7 +70,7 @@ def _read(trial: Trial) -> Match | None:
         answer = sum(max(0, last - first + 1) for first, last in ranges)
         if not listed == answer == len(numbers):
             differences.append(f"{words}: {len(numbers) - listed} not found, {answer - listed} that are not listed")
-    return Match(difference="; ".join(differences) or None)
+    return MatchReading(difference="; ".join(differences) or None)
 
 
 LISTED = CalibratedMetric(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..metric import CalibratedMetric, Level, Match, Trial
+from ..metric import CalibratedMetric, Level, MatchReading, ReadingSource
 
 MTUS = (1280, 1400, 1480, 1500, 4000, 9000)
 """From IPv6's least (RFC 8200 section 5) to jumbo frames. Under the tunnel the narrow link is wider by its header."""
@@ -14,7 +14,13 @@ QUICK = (1280, 1500, 9000)
 
 FIRST_LINK_MTU = 9200
 
-FOUND = ("pmtu_forward_bytes", "pmtu_reverse_bytes", "pmtu_kernel_bytes", "pmtu_probed_bytes", "pmtu_tcp_bytes")
+PATH_MTU_METRICS = (
+    "pmtu_forward_bytes",
+    "pmtu_reverse_bytes",
+    "pmtu_kernel_bytes",
+    "pmtu_probed_bytes",
+    "pmtu_tcp_bytes",
+)
 
 TUNNEL_HEADER_BYTES = 20
 
@@ -37,13 +43,13 @@ def narrow_links(workload: Mapping[str, Mapping[str, Any]]) -> tuple[Level, ...]
     )
 
 
-def _read(trial: Trial) -> Match | None:
-    values = {name: trial.record.metrics.get(name) for name in FOUND}
+def _read(trial: ReadingSource) -> MatchReading | None:
+    values = {name: trial.record.metrics.get(name) for name in PATH_MTU_METRICS}
     if values["pmtu_forward_bytes"] is None:
         return None
     truth = trial.level.truth
     wrong = [f"{name} {value}" for name, value in values.items() if value != truth]
-    return Match(measured=values["pmtu_forward_bytes"], truth=truth, difference=", ".join(wrong) or None)
+    return MatchReading(measured=values["pmtu_forward_bytes"], truth=truth, difference=", ".join(wrong) or None)
 
 
 PATH_MTU = CalibratedMetric(
@@ -51,7 +57,7 @@ PATH_MTU = CalibratedMetric(
     label="Path MTU",
     column="path_mtu_bytes",
     workload="pmtu",
-    metrics=tuple(name.removesuffix("_bytes") for name in FOUND),
+    metrics=tuple(name.removesuffix("_bytes") for name in PATH_MTU_METRICS),
     levels=narrow_links({"pmtu": {"probe-timeout": PROBE_TIMEOUT}}),
     scale="absolute",
     read=_read,

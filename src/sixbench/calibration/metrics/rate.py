@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import floor
 
-from ..metric import CalibratedMetric, Deviation, Level, Limit, Trial
+from ..metric import CalibratedMetric, DeviationReading, Level, ReadingSource, UncertaintyLimit
 
 WARMUP = "150ms"
 """Time after which a queue has formed before the rate limiter, and its bucket is empty."""
@@ -46,7 +46,7 @@ FULL_PACKET_BYTES = 1538
 QUICK = (10**6, 10**8, 10**9)
 
 
-def _goodput(trial: Trial) -> Deviation | None:
+def _goodput(trial: ReadingSource) -> DeviationReading | None:
     """The truth is that of the link as it is built: its token bucket takes the time of each packet in whole
     nanoseconds, rounded down (Linux, psched_l2t_ns of include/net/sch_generic.h): up to 30 millionths of it."""
     record = trial.record
@@ -57,7 +57,7 @@ def _goodput(trial: Trial) -> Deviation | None:
         packet_ns = FULL_PACKET_BYTES * 8e9 / trial.level.truth
     else:
         packet_ns = DATAGRAM_BYTES * 8e9 / truth
-    return Deviation(measured=measured, truth=truth * packet_ns / floor(packet_ns))
+    return DeviationReading(measured=measured, truth=truth * packet_ns / floor(packet_ns))
 
 
 def _queue_bytes(rate_bps: int) -> int:
@@ -105,7 +105,7 @@ def _metric(workload: str, label: str) -> CalibratedMetric:
             if workload == "tcp-stream" or rate_bps <= FASTEST_UDP_BPS
         ),
         scale="relative",
-        limit=Limit(relative=0.01),
+        limit=UncertaintyLimit(relative=0.01),
         read=_goodput,
         note="Bias and spread come from how far the other trials of the same truth are from theory",
     )

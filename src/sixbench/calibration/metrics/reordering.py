@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..metric import CalibratedMetric, Count, Level, Trial
+from ..metric import CalibratedMetric, CountReading, Level, ReadingSource
 from .counted import percent
 
 RATIOS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.2)
@@ -14,7 +14,7 @@ GAP_NS, DELAY_NS = 400_000, 600_000
 delivered for 200 us by then, so the machine may be late by as much."""
 
 
-def read(trial: Trial) -> Count | None:
+def read(trial: ReadingSource) -> CountReading | None:
     """A packet is reordered (RFC 4737 section 3.3) if the next one skips the delay and it does not: so runs of skipping
     packets are counted. Their number has a variance of n p q (1 - 3 p q) (A. M. Mood, "The distribution theory of
     runs", Annals of Mathematical Statistics 11, 1940), where independent packets would have n p q (1 - p q)."""
@@ -22,8 +22,8 @@ def read(trial: Trial) -> Count | None:
     if not sent or share is None:
         return None
     product = trial.level.truth * (1 - trial.level.truth)
-    return Count(
-        found=round(share * sent),
+    return CountReading(
+        number=round(share * sent),
         of=sent,
         probability=product * (sent - 1) / sent,
         dispersion=(1 - 3 * product) / (1 - product),

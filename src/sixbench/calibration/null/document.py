@@ -6,23 +6,23 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ...model.calibration import FalseAlarms
+from ...model.calibration import ComparisonErrors
 from ...store import Run
 from .design import CHANGE
-from .judge import Judged, MetricShare, NullResult, Share
+from .judge import JudgedMetric, MetricShare, NullResult, Share
 
 NULL_SCHEMA = "sixbench.null/1"
 
 
-def false_alarms(result: NullResult, runs: Sequence[Run]) -> FalseAlarms:
+def false_alarms(result: NullResult, runs: Sequence[Run]) -> ComparisonErrors:
     """The part of the result that later runs quote."""
     false, share = result.in_all.different, result.power
-    return FalseAlarms(
+    return ComparisonErrors(
         realtime_ns=max(run.manifest.started_realtime_ns for run in runs),
         comparisons=false.of,
-        false=false.found,
+        false=false.number,
         changed=share.of,
-        found=share.found,
+        found=share.number,
         change=-CHANGE,
     )
 
@@ -51,7 +51,7 @@ def to_json(result: NullResult) -> dict[str, Any]:
 
 def _share(share: Share) -> dict[str, Any]:
     low, high = share.interval or (None, None)
-    return {"found": share.found, "of": share.of, "ci_low": low, "ci_high": high}
+    return {"found": share.number, "of": share.of, "ci_low": low, "ci_high": high}
 
 
 def _by_metric(metric_share: MetricShare) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def _by_metric(metric_share: MetricShare) -> dict[str, Any]:
     }
 
 
-def _comparison(item: Judged) -> dict[str, Any]:
+def _comparison(item: JudgedMetric) -> dict[str, Any]:
     finding = item.finding
     return {
         "name": item.planned.name,

@@ -13,7 +13,7 @@ from ...report import words
 from ...report.figures import Drawing, Picture, cut, style
 from ...report.figures.panels import PanelGrid
 from .design import CHANGE, WORKLOAD_TITLES
-from .judge import Judged, NullResult
+from .judge import JudgedMetric, NullResult
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 _MARKERS = ("o", "s", "^", "D")
@@ -87,7 +87,7 @@ class _Figure:
         axes.set_ylabel("p-value (log scale)")
         axes.set_title("No difference: is one declared?")
 
-    def _ordered(self, axes: Axes, workload: str, own: Sequence[Judged]) -> None:
+    def _ordered(self, axes: Axes, workload: str, own: Sequence[JudgedMetric]) -> None:
         ordered = sorted(own, key=_p_value)
         if not ordered:
             return
@@ -139,7 +139,7 @@ class _Figure:
         axes.set_ylabel("change in %")
         axes.set_title(f"A link slower by {100 * CHANGE:g} %: is it found?")
 
-    def _change_of(self, axes: Axes, place: int, item: Judged) -> None:
+    def _change_of(self, axes: Axes, place: int, item: JudgedMetric) -> None:
         look = self._look(item.planned.kind.workload)
         finding = item.finding
         if finding.ci_low is not None and finding.ci_high is not None:
@@ -165,18 +165,18 @@ class _Figure:
         ] + [Line2D([], [], color=style.MUTED, linewidth=1, linestyle=(0, (4, 2)), label="the truth")]
 
 
-def _interval(place: int, item: Judged, look: dict[str, str]) -> cut.Interval:
+def _interval(place: int, item: JudgedMetric, look: dict[str, str]) -> cut.DrawnInterval:
     ends = [None if end is None else words.as_percent(end) for end in (item.finding.ci_low, item.finding.ci_high)]
-    return cut.Interval(place=place, low=ends[0], high=ends[1], colour=look["color"])
+    return cut.DrawnInterval(place=place, low=ends[0], high=ends[1], colour=look["color"])
 
 
-def _p_value(item: Judged) -> float:
+def _p_value(item: JudgedMetric) -> float:
     return 1.0 if item.finding.p_value is None else item.finding.p_value
 
 
-def _percent(item: Judged) -> float:
+def _percent(item: JudgedMetric) -> float:
     return 0.0 if item.finding.ratio is None else words.as_percent(item.finding.ratio)
 
 
-def _change(item: Judged) -> str:
+def _change(item: JudgedMetric) -> str:
     return f"{words.signed(_percent(item), 2)} %"

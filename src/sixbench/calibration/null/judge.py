@@ -38,17 +38,17 @@ STEPS = tuple(0.001 * 1.1**step for step in range(80))
 class Share:
     """So many of so many."""
 
-    found: int
+    number: int
     of: int
 
     @property
     def interval(self) -> tuple[float, float] | None:
         """The 95 % interval of the share (Clopper and Pearson). None if there are no comparisons."""
-        return clopper_pearson(self.found, self.of) if self.of else None
+        return clopper_pearson(self.number, self.of) if self.of else None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
+class JudgedMetric:
     """One metric of one comparison.
 
     Attributes:
@@ -139,8 +139,8 @@ class NullResult:
         repeats, repeats_valid: how many of these trials are repeats, and how many of the repeats are valid.
     """
 
-    judged: list[Judged]
-    changed: list[Judged]
+    judged: list[JudgedMetric]
+    changed: list[JudgedMetric]
     detectable: list[Detectable]
     trials: int
     invalid: int
@@ -148,7 +148,7 @@ class NullResult:
     repeats_valid: int = 0
 
     @property
-    def primary(self) -> list[Judged]:
+    def primary(self) -> list[JudgedMetric]:
         """One for each null comparison."""
         return [item for item in self.judged if item.is_primary]
 
@@ -160,7 +160,7 @@ class NullResult:
     @property
     def by_metric(self) -> list[MetricShare]:
         """The shares of each metric, in the order of the workloads, with the primary metric of each first."""
-        groups: dict[tuple[str, str], list[Judged]] = {}
+        groups: dict[tuple[str, str], list[JudgedMetric]] = {}
         for item in sorted(self.judged, key=lambda element: not element.is_primary):
             groups.setdefault((item.planned.kind.workload, item.finding.metric), []).append(item)
         workloads = list(dict.fromkeys(workload for workload, _ in groups))
@@ -174,7 +174,7 @@ class NullResult:
         for item in self.judged:
             if item.is_decided:
                 by_comparison[item.planned.name] = by_comparison.get(item.planned.name, False) or item.is_different
-        return Share(found=sum(by_comparison.values()), of=len(by_comparison))
+        return Share(number=sum(by_comparison.values()), of=len(by_comparison))
 
     @property
     def power(self) -> Share:
@@ -189,21 +189,21 @@ class NullResult:
         return summed(item.at_change for item in self.detectable if item.is_primary)
 
 
-def power_of(changed: Sequence[Judged]) -> Share:
+def power_of(changed: Sequence[JudgedMetric]) -> Share:
     """The share of changed comparisons in which the difference was found."""
-    return Share(found=sum(item.is_found for item in changed), of=len(changed))
+    return Share(number=sum(item.is_found for item in changed), of=len(changed))
 
 
 def summed(shares: Iterable[Share]) -> Share:
     """All of them together."""
     every = list(shares)
-    return Share(found=sum(share.found for share in every), of=sum(share.of for share in every))
+    return Share(number=sum(share.number for share in every), of=sum(share.of for share in every))
 
 
 def judge(planned: Sequence[PlannedComparison], runs: Sequence[Run]) -> NullResult:
     """The result of the runs of planned comparisons, which are in the same order."""
-    judged: list[Judged] = []
-    changed: list[Judged] = []
+    judged: list[JudgedMetric] = []
+    changed: list[JudgedMetric] = []
     pairs: dict[tuple[str, str, int], list[tuple[PlannedComparison, Pairs]]] = {}
     for planned_comparison, run in zip(planned, runs, strict=True):
         own = _judged(planned_comparison, run)
@@ -227,7 +227,7 @@ def judge(planned: Sequence[PlannedComparison], runs: Sequence[Run]) -> NullResu
                 blocks=blocks,
                 change=_smallest(METRICS[metric], cases),
                 comparisons=len(cases),
-                at_change=Share(found=_found(METRICS[metric], cases, 1 + CHANGE), of=len(cases)),
+                at_change=Share(number=_detected(METRICS[metric], cases, 1 + CHANGE), of=len(cases)),
                 is_primary=metric == cases[0][0].primary,
             )
             for (workload, metric, blocks), cases in sorted(pairs.items())
@@ -239,10 +239,12 @@ def judge(planned: Sequence[PlannedComparison], runs: Sequence[Run]) -> NullResu
     )
 
 
-def _judged(planned_comparison: PlannedComparison, run: Run) -> list[Judged]:
+def _judged(planned_comparison: PlannedComparison, run: Run) -> list[JudgedMetric]:
     compared = _equalised(planned_comparison, run)
     return [
-        Judged(planned=planned_comparison, finding=finding, is_primary=finding.metric == planned_comparison.primary)
+        JudgedMetric(
+            planned=planned_comparison, finding=finding, is_primary=finding.metric == planned_comparison.primary
+        )
         for finding in findings(compared)
         if finding.headline
     ]
@@ -280,12 +282,12 @@ def _pairs(planned_comparison: PlannedComparison, run: Run, metric: Metric) -> P
 
 def _smallest(metric: Metric, cases: Sequence[tuple[PlannedComparison, Pairs]]) -> float | None:
     for step in STEPS:
-        if _found(metric, cases, 1 + step) >= WANTED_POWER * len(cases):
+        if _detected(metric, cases, 1 + step) >= WANTED_POWER * len(cases):
             return step
     return None
 
 
-def _found(metric: Metric, cases: Sequence[tuple[PlannedComparison, Pairs]], factor: float) -> int:
+def _detected(metric: Metric, cases: Sequence[tuple[PlannedComparison, Pairs]], factor: float) -> int:
     """Number of comparisons that declare a difference where the path's values are multiplied by this."""
     statistics = cases[0][0].experiment.statistics
     changed = [replace(pairs, path=[factor * value for value in pairs.path]) for _, pairs in cases]
@@ -298,14 +300,14 @@ def _found(metric: Metric, cases: Sequence[tuple[PlannedComparison, Pairs]], fac
     return names.count("higher")
 
 
-def _share(workload: str, metric: str, judged: Iterable[Judged]) -> MetricShare:
+def _share(workload: str, metric: str, judged: Iterable[JudgedMetric]) -> MetricShare:
     every = list(judged)
     decided = [item for item in every if item.is_decided]
     return MetricShare(
         workload=workload,
         metric=metric,
         is_primary=all(item.is_primary for item in every),
-        different=Share(found=sum(item.is_different for item in decided), of=len(decided)),
-        by_test=Share(found=sum(item.is_different_by_test for item in decided), of=len(decided)),
+        different=Share(number=sum(item.is_different for item in decided), of=len(decided)),
+        by_test=Share(number=sum(item.is_different_by_test for item in decided), of=len(decided)),
         undecided=len(every) - len(decided),
     )

@@ -21,9 +21,9 @@ _TEXT_WIDTH = 100
 """About the width of the tables."""
 
 
-def section(result: NullResult) -> page.Section:
+def section(result: NullResult) -> page.PageSection:
     """The section of the result."""
-    return page.Section(
+    return page.PageSection(
         title=TITLE,
         sentences=table.sentences(result),
         warnings=table.warnings(result),

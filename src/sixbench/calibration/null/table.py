@@ -9,7 +9,7 @@ from functools import partial
 from ...report import words
 from ...report.tables import ColumnOf, Table, number_column, table_in, words_column
 from .design import CHANGE, WORKLOAD_TITLES
-from .judge import Detectable, Judged, MetricShare, NullResult, Share, power_of, summed
+from .judge import Detectable, JudgedMetric, MetricShare, NullResult, Share, power_of, summed
 
 NOMINAL = 0.05
 """The share of tests that err with intervals of 95 %."""
@@ -23,22 +23,22 @@ def sentences(result: NullResult) -> list[str]:
     if every.different.of:
         names.append(
             f"{words.count(every.different.of, 'null comparison')} by the primary metric of each workload gave "
-            f"{words.count(every.different.found, 'false difference')}, {share_words(every.different)}. "
-            f"The test alone, without the margin, errs in {every.by_test.found}, {share_words(every.by_test)}."
+            f"{words.count(every.different.number, 'false difference')}, {share_words(every.different)}. "
+            f"The test alone, without the margin, errs in {every.by_test.number}, {share_words(every.by_test)}."
         )
         names.append(
             "Each headline metric is a test of its own. At least one of them shows a false difference in "
-            f"{result.any_metric.found} of {result.any_metric.of} comparisons, {share_words(result.any_metric)}."
+            f"{result.any_metric.number} of {result.any_metric.of} comparisons, {share_words(result.any_metric)}."
         )
     if result.power.of:
         names.append(
-            f"A link that is slower by {100 * CHANGE:g} % is found in {result.power.found} of {result.power.of} "
+            f"A link that is slower by {100 * CHANGE:g} % is found in {result.power.number} of {result.power.of} "
             f"comparisons, {share_words(result.power)}."
         )
     if result.power_at_change.of:
         would = result.power_at_change
         names.append(
-            f"If one path's values were larger by {100 * CHANGE:g} %, {would.found} of {would.of} null comparisons "
+            f"If one path's values were larger by {100 * CHANGE:g} %, {would.number} of {would.of} null comparisons "
             f"would show it by their primary metric, {share_words(would)}."
         )
     return names
@@ -87,7 +87,7 @@ def share_words(share: Share) -> str:
     if share.interval is None:
         return words.MISSING
     low, high = (100 * end for end in share.interval)
-    return f"{_percent(100 * share.found / share.of)} % (95 % CI {_percent(low)} to {_percent(high)} %)"
+    return f"{_percent(100 * share.number / share.of)} % (95 % CI {_percent(low)} to {_percent(high)} %)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,9 +101,9 @@ _FALSE_COLUMNS: tuple[ColumnOf[_FalseRow], ...] = (
     words_column("workload", lambda row: row.workload),
     words_column("metric", lambda row: row.metric),
     number_column("of", lambda row: str(row.share.different.of)),
-    number_column("false", lambda row: str(row.share.different.found)),
+    number_column("false", lambda row: str(row.share.different.number)),
     number_column("%, 95 % CI", lambda row: _share_cell(row.share.different)),
-    number_column("test alone", lambda row: str(row.share.by_test.found)),
+    number_column("test alone", lambda row: str(row.share.by_test.number)),
     number_column("%, 95 % CI", lambda row: _share_cell(row.share.by_test)),
 )
 
@@ -122,7 +122,7 @@ def false_differences(result: NullResult) -> Table:
 class _FoundRow:
     workload: str
     paths: str
-    judged: Sequence[Judged]
+    judged: Sequence[JudgedMetric]
 
     @property
     def share(self) -> Share:
@@ -142,7 +142,7 @@ _FOUND_COLUMNS: tuple[ColumnOf[_FoundRow], ...] = (
     words_column("workload", lambda row: row.workload),
     words_column("paths", lambda row: row.paths),
     number_column("of", lambda row: str(row.share.of)),
-    number_column("found", lambda row: str(row.share.found)),
+    number_column("found", lambda row: str(row.share.number)),
     number_column("%, 95 % CI", lambda row: _share_cell(row.share)),
     number_column("measured change", lambda row: row.measured),
 )
@@ -150,7 +150,7 @@ _FOUND_COLUMNS: tuple[ColumnOf[_FoundRow], ...] = (
 
 def found_differences(result: NullResult) -> Table:
     """The table of differences that were found: a row for each workload and family, and one for all."""
-    groups: dict[tuple[str, str], list[Judged]] = {}
+    groups: dict[tuple[str, str], list[JudgedMetric]] = {}
     for item in result.changed:
         groups.setdefault((WORKLOAD_TITLES[item.planned.kind.workload], item.planned.kind.title), []).append(item)
     rows = [_FoundRow(workload=workload, paths=paths, judged=judged) for (workload, paths), judged in groups.items()]
@@ -192,7 +192,7 @@ def shown(result: NullResult) -> Table:
         words_column("workload", lambda row: WORKLOAD_TITLES[row[0].workload]),
         words_column("metric", lambda row: _metric(row[0])),
         number_column("of", lambda row: str(row[1].of)),
-        number_column("found", lambda row: str(row[1].found)),
+        number_column("found", lambda row: str(row[1].number)),
         number_column("%, 95 % CI", lambda row: _share_cell(row[1])),
     ]
     rows = [(group[0], summed(item.at_change for item in group)) for group in ordered]
@@ -217,7 +217,7 @@ def _share_cell(share: Share) -> str:
     if share.interval is None:
         return words.MISSING
     low, high = (100 * end for end in share.interval)
-    return f"{_percent(100 * share.found / share.of)} ({_percent(low)} to {_percent(high)})"
+    return f"{_percent(100 * share.number / share.of)} ({_percent(low)} to {_percent(high)})"
 
 
 def _percent(percent: float) -> str:

@@ -8,11 +8,11 @@ from ..form import Kept, Whole
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Count(Kept):
+class CountIncrease(Kept):
     """Increase of the packets and bytes that a device counted."""
 
     packets: Whole
     bytes: Whole
 
-    def __add__(self, other: Count) -> Count:
-        return Count(packets=self.packets + other.packets, bytes=self.bytes + other.bytes)
+    def __add__(self, other: CountIncrease) -> CountIncrease:
+        return CountIncrease(packets=self.packets + other.packets, bytes=self.bytes + other.bytes)

@@ -12,7 +12,7 @@ from ..observation import EmulatorRecord
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Summary(Kept):
+class HistogramSummary(Kept):
     """A histogram without its buckets. One of no values has the count alone.
 
     Attributes:
@@ -48,9 +48,9 @@ class EmulatedWay(Kept):
     send_errors_by_code: dict[Name, Natural] | None = None
     socket_drops: Natural | None = None
     user_timestamps: Natural | None = None
-    delay: Summary | None = None
-    lateness: Summary | None = None
-    ipdv: Summary | None = None
+    delay: HistogramSummary | None = None
+    lateness: HistogramSummary | None = None
+    ipdv: HistogramSummary | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ..form import Kept, Name
 from ..topology import Family
-from .counts import Count
+from .counts import CountIncrease
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,13 +22,13 @@ class TranslatorCounters(Kept):
             counted.
     """
 
-    to_ipv6: Count
-    to_ipv4: Count
-    slow: dict[Name, Count] = field(default_factory=dict)
-    answered: dict[Name, Count] = field(default_factory=dict)
-    drops: dict[Name, Count] = field(default_factory=dict)
-    waiting: Count | None = None
+    to_ipv6: CountIncrease
+    to_ipv4: CountIncrease
+    slow: dict[Name, CountIncrease] = field(default_factory=dict)
+    answered: dict[Name, CountIncrease] = field(default_factory=dict)
+    drops: dict[Name, CountIncrease] = field(default_factory=dict)
+    waiting: CountIncrease | None = None
 
-    def to(self, family: Family) -> Count:
+    def to(self, family: Family) -> CountIncrease:
         """Those that it translated to a family."""
         return self.to_ipv6 if family == 6 else self.to_ipv4

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..form import Kept, Name
-from .counts import Count
+from .counts import CountIncrease
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -19,9 +19,9 @@ class TunnelCounters(Kept):
         drops: by reason, without those of which there were none.
     """
 
-    encapsulated: Count
-    decapsulated: Count
-    slow_encapsulated: Count | None = None
-    slow_decapsulated: Count | None = None
-    slow: dict[Name, Count] | None = None
-    drops: dict[Name, Count] = field(default_factory=dict)
+    encapsulated: CountIncrease
+    decapsulated: CountIncrease
+    slow_encapsulated: CountIncrease | None = None
+    slow_decapsulated: CountIncrease | None = None
+    slow: dict[Name, CountIncrease] | None = None
+    drops: dict[Name, CountIncrease] = field(default_factory=dict)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..parameter import Params
 from ..quantity import times
 from ..reason import ReasonKind
-from ..workload import Expected, Measured, Result, Side, Traffic, WorkloadKind, nothing_of_its_own
+from ..workload import Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind, nothing_of_its_own
 from .common import COUNT, INTERVAL, SECOND_NS, TIMEOUT, all_but, histogram_of
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ PROBE_INTERVAL = replace(
 PATIENCE = replace(TIMEOUT, doc="longest time until IPv4 works", default=10 * SECOND_NS)
 
 
-def _summarise(params: Params, client: Result, server: Result) -> Measured:
-    measured = Measured()
+def _summarise(params: Params, client: Result, server: Result) -> TrialMeasurements:
+    measured = TrialMeasurements()
     numbers: dict[str, list[int]] = {"v6only": [], "prefix": [], "configured": [], "ipv4": []}
     for number, item in enumerate(client["repetitions"], start=1):
         clat, probe = item["clat"], item["probe"]

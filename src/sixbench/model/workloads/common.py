@@ -12,7 +12,7 @@ from typing import Any
 from ..parameter import Parameter, Params, Scalar, Wrong
 from ..reason import ReasonKind
 from ..topology import Family
-from ..workload import Measured, Result
+from ..workload import Result, TrialMeasurements
 
 SECOND_NS = 10**9
 
@@ -179,7 +179,7 @@ def udp_size(params: Params, size: Parameter, families: frozenset[Family]) -> Wr
     return None
 
 
-def histogram(measured: Measured, result: Mapping[str, Any], field: str, name: str, *statistics: str) -> None:
+def histogram(measured: TrialMeasurements, result: Mapping[str, Any], field: str, name: str, *statistics: str) -> None:
     """Adds a histogram of a result to the measurements, with those of its statistics that are metrics.
 
     Args:
@@ -218,7 +218,7 @@ def histogram_of(times_ns: Sequence[int]) -> dict[str, Any]:
     }
 
 
-def refusals(measured: Measured, params: Params, client: Result, what: str) -> bool:
+def refusals(measured: TrialMeasurements, params: Params, client: Result, what: str) -> bool:
     """Records the datagrams that the sender's kernel refused because of their size, as a share and in words, with the
     ICMP errors that arrived. Returns whether a DF policy was asked for, so that missing datagrams are an answer and no
     failure."""
@@ -245,7 +245,7 @@ def in_words(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {reason}" for reason, count in counts.items())
 
 
-def transactions(measured: Measured, client: Result, what: str) -> None:
+def transactions(measured: TrialMeasurements, client: Result, what: str) -> None:
     """Adds the rate of what the client completed, and its series. `what`: what a transaction is."""
     transactions_rate = rate(client["transactions"], client["measured_ns"])
     if client["transactions"] and transactions_rate is not None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ..parameter import Parameter, Params, Scalar, Wrong
 from ..reason import ReasonKind
 from ..topology import Family
-from ..workload import Measured, Part, Result, Traffic, WorkloadKind
+from ..workload import Part, Result, Traffic, TrialMeasurements, WorkloadKind
 from . import tcp_stream, udp_stream
 from .common import CONGESTION, DURATION, INTERVAL, WARMUP, one_length
 
@@ -93,8 +93,8 @@ def _datagrams(params: Params) -> dict[str, Scalar]:
     return {name: params[name] for name in names if name in params}
 
 
-def _summarise(params: Params, client: Result, server: Result) -> Measured:
-    measured = Measured()
+def _summarise(params: Params, client: Result, server: Result) -> TrialMeasurements:
+    measured = TrialMeasurements()
     flows_bps: dict[Family, list[float]] = {}
     lost = sent = 0
     for part in _parts(params):
@@ -128,7 +128,7 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
     return measured
 
 
-def _rates_bps(part: Part, server: Result, of_part: Measured) -> list[float]:
+def _rates_bps(part: Part, server: Result, of_part: TrialMeasurements) -> list[float]:
     """The traffic of each flow of a part."""
     if part.workload == udp_stream.KIND.name:
         return [of_part.metrics["goodput_bps"]] if "goodput_bps" in of_part.metrics else []

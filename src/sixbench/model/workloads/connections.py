@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..parameter import Parameter, Params, Wrong
 from ..reason import ReasonKind
 from ..topology import Family
-from ..workload import CONNECTION_PACKETS, Expected, Measured, Result, Side, Traffic, WorkloadKind
+from ..workload import CONNECTION_PACKETS, Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind
 from .common import CONGESTION, COUNT, SECOND_NS, TIMEOUT, gap_by, histogram, in_words, is_behind, rate
 from .short_connections import RATE as SHORT_RATE
 
@@ -80,8 +80,8 @@ def _check(params: Params, families: frozenset[Family]) -> Wrong | None:
     return Wrong(SERVER_PORTS.name, f"{words}; leave it out for as many as are needed")
 
 
-def _summarise(params: Params, client: Result, server: Result) -> Measured:
-    measured = Measured()
+def _summarise(params: Params, client: Result, server: Result) -> TrialMeasurements:
+    measured = TrialMeasurements()
     histogram(measured, client, "connect", "connect", "mean", "p50", "p99")
     established, failed = client["established"], client["failed"]
     measured.metrics["connections_established_count"] = float(established)
@@ -110,7 +110,7 @@ def _sum(failed: Mapping[str, int], reasons: frozenset[str]) -> int:
     return sum(count for reason, count in failed.items() if reason in reasons)
 
 
-def _schedule(measured: Measured, params: Params, client: Result) -> None:
+def _schedule(measured: TrialMeasurements, params: Params, client: Result) -> None:
     """Checks whether the connections began when they were due."""
     rate_per_s = params.get(RATE.column)
     if not isinstance(rate_per_s, int):

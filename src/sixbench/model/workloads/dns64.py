@@ -10,7 +10,7 @@ from ..parameter import Parameter, Params, Wrong
 from ..quantity import metric, share, times
 from ..reason import ReasonKind
 from ..topology import Family
-from ..workload import Expected, Measured, Result, Side, Traffic, WorkloadKind
+from ..workload import Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind
 from .common import DURATION, SECOND_NS, TIMEOUT, gap_by, histogram, in_words, is_behind, rate
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ def _check(params: Params, families: frozenset[Family]) -> Wrong | None:
     return None
 
 
-def _summarise(params: Params, client: Result, server: Result) -> Measured:
-    measured = Measured()
+def _summarise(params: Params, client: Result, server: Result) -> TrialMeasurements:
+    measured = TrialMeasurements()
     histogram(measured, client, "response", "response", "mean", "p50", "p99")
     measured.histograms["start_lateness"] = dict(client["lateness"])
     sent, right = client["sent"], client["right"]
@@ -78,7 +78,7 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
     return measured
 
 
-def _schedule(measured: Measured, params: Params, client: Result) -> None:
+def _schedule(measured: TrialMeasurements, params: Params, client: Result) -> None:
     """Checks whether the questions were asked when they were due."""
     sent, due, measured_s = client["sent"], client["due"], client["measured_ns"] / 1e9
     if sent < due or is_behind(sent - 1, float(params[RATE.column]), measured_s):

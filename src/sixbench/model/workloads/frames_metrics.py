@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..parameter import Params
 from ..reason import ReasonKind
-from ..workload import Measured, Result
+from ..workload import Result, TrialMeasurements
 from .common import histogram, histogram_of, rate
 from .frames_parameters import MAX_BEHIND, STEP_AFTER, TOLERANCE, due_ns, rate_pps
 from .frames_stamps import stamps_of
@@ -22,7 +22,7 @@ _OF_BOTH = (
 """The metrics of a flow, and those of the flow from the server, where there is one in each direction."""
 
 
-def summarise(params: Params, client: Result, server: Result) -> Measured:
+def summarise(params: Params, client: Result, server: Result) -> TrialMeasurements:
     """The measurements of the flows. Where there are two, the metrics are those of the flow from client to server; the
     other one has its rate, goodput and loss."""
     flows = {name: _flow(params, name, *ends) for name, ends in flows_of(params, client, server).items()}
@@ -33,9 +33,9 @@ def summarise(params: Params, client: Result, server: Result) -> Measured:
     return measured
 
 
-def _flow(params: Params, direction: str, sender: Result, receiver: Result) -> Measured:
+def _flow(params: Params, direction: str, sender: Result, receiver: Result) -> TrialMeasurements:
     """The measurements of one flow, from the results of its sender and its receiver."""
-    measured = Measured()
+    measured = TrialMeasurements()
     _generator(measured, params, direction, sender)
     sent, unique = sender["sent"], receiver["unique"]
     if not sent:
@@ -78,7 +78,7 @@ def _flow(params: Params, direction: str, sender: Result, receiver: Result) -> M
     return measured
 
 
-def _one_way_delay(measured: Measured, sender: Result, receiver: Result) -> None:
+def _one_way_delay(measured: TrialMeasurements, sender: Result, receiver: Result) -> None:
     """Adds the one-way delay: by hardware, where both interfaces stamp frames; else from the time in each frame to the
     kernel's."""
     stamped, result = stamps_of(sender, receiver), receiver
@@ -95,7 +95,7 @@ def _one_way_delay(measured: Measured, sender: Result, receiver: Result) -> None
     histogram(measured, result, "one_way_delay", "one_way_delay", "mean", "min", "p50", "p99", "p999")
 
 
-def _notes(measured: Measured, sender: Result, receiver: Result) -> None:
+def _notes(measured: TrialMeasurements, sender: Result, receiver: Result) -> None:
     for side, result in (("sender", sender), ("receiver", receiver)):
         if result.get("engine_refused"):
             measured.notes.append(f"no XDP at the {side}: {result['engine_refused']}")
@@ -118,7 +118,7 @@ def _recovery_ns(params: Params, direction: str, lost: int, receiver: Result) ->
     return max(0.0, due_ns(params, direction, int(last)) - float(params[STEP_AFTER.column]))
 
 
-def _generator(measured: Measured, params: Params, direction: str, sender: Result) -> None:
+def _generator(measured: TrialMeasurements, params: Params, direction: str, sender: Result) -> None:
     """Checks whether the tester sent what it should, when it should: else the trial says nothing of the device (RFC
     2544 section 6)."""
     sent, due = sender["sent"], sender["due"]
@@ -138,7 +138,7 @@ def _generator(measured: Measured, params: Params, direction: str, sender: Resul
         measured.reject(ReasonKind.TESTER_LIMITED, words)
 
 
-def _native(measured: Measured, sender: Result, receiver: Result) -> None:
+def _native(measured: TrialMeasurements, sender: Result, receiver: Result) -> None:
     """Number of natively sent frames that were lost."""
     if "native" not in sender or "native" not in receiver:
         return

@@ -11,7 +11,7 @@ from ..parameter import Parameter, Params
 from ..quantity import metric, share, times
 from ..reason import ReasonKind
 from ..topology import Family
-from ..workload import CONNECTION_PACKETS, Expected, Measured, Result, Side, Traffic, WorkloadKind
+from ..workload import CONNECTION_PACKETS, Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind
 from .common import CONGESTION, COUNT, SECOND_NS, TIMEOUT, all_but, histogram, in_words
 
 MS = 10**6
@@ -35,8 +35,8 @@ PREFER = Parameter(
 )
 
 
-def _summarise(params: Params, client: Result, server: Result) -> Measured:
-    measured = Measured()
+def _summarise(params: Params, client: Result, server: Result) -> TrialMeasurements:
+    measured = TrialMeasurements()
     histogram(measured, client, "connect", "connect", "mean", "p50", "p99")
     races, won = client["races"], client["connect"]["count"]
     if not won:
@@ -48,7 +48,7 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
     fastest_ns = []
     for family in FAMILIES:
         own, name = client[f"ipv{family}"], f"IPv{family}"
-        alone = Measured()
+        alone = TrialMeasurements()
         histogram(alone, own["alone"], "connect", f"connect_ipv{family}", "mean")
         measured.histograms.update(alone.histograms)
         for column, value in alone.metrics.items():

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..parameter import Params, Scalar
-from ..workload import Measured, Part, Result, Traffic, WorkloadKind
+from ..workload import Part, Result, Traffic, TrialMeasurements, WorkloadKind
 from . import ping, tcp_stream
 from .common import CONGESTION, DIRECTION, DURATION, INTERVAL, WARMUP, of_one_length
 from .compete import total
@@ -40,9 +40,9 @@ def _parts(params: Params) -> tuple[Part, ...]:
     )
 
 
-def _summarise(params: Params, client: Result, server: Result) -> Measured:
-    measured = Measured()
-    of_parts: dict[str, Measured] = {}
+def _summarise(params: Params, client: Result, server: Result) -> TrialMeasurements:
+    measured = TrialMeasurements()
+    of_parts: dict[str, TrialMeasurements] = {}
     for part in _parts(params):
         own = KINDS[part.workload].summarise(part.params, client["parts"][part.name], server["parts"][part.name])
         of_parts[part.name] = own

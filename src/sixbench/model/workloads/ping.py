@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..parameter import Parameter, Params
 from ..reason import Excuse, ReasonKind
-from ..workload import Expected, Measured, Result, Side, Traffic, WorkloadKind, nothing_of_its_own
+from ..workload import Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind, nothing_of_its_own
 from .common import (
     COUNT,
     DF,
@@ -35,8 +35,8 @@ PROBE_INTERVAL = replace(
 )
 
 
-def _summarise(params: Params, client: Result, server: Result) -> Measured:
-    measured = Measured()
+def _summarise(params: Params, client: Result, server: Result) -> TrialMeasurements:
+    measured = TrialMeasurements()
     histogram(measured, client, "rtt", "rtt", *STATISTICS)
     histogram(measured, client, "rtt_jitter", "rtt_jitter", "mean", "p99")
     has_policy = refusals(measured, params, client, "echo requests")

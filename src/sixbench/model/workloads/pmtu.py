@@ -9,7 +9,7 @@ from typing import Any, Literal
 from ..parameter import Parameter, Params
 from ..quantity import Metric, duration, metric
 from ..reason import ReasonKind
-from ..workload import Expected, Measured, Result, Side, Traffic, WorkloadKind
+from ..workload import Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind
 from .common import CONGESTION, SECOND_NS
 
 VerdictName = Literal["fine", "discovered-by-icmp", "asymmetric", "inconsistent", "discovered-by-probing", "black-hole"]
@@ -61,8 +61,8 @@ def direction_verdict(way: Result) -> VerdictName | None:
     return "fine" if probed == interface else "discovered-by-icmp"
 
 
-def _summarise(params: Params, client: Result, server: Result) -> Measured:
-    measured = Measured()
+def _summarise(params: Params, client: Result, server: Result) -> TrialMeasurements:
+    measured = TrialMeasurements()
     forward, reverse = client["forward"], server["reverse"]
     metrics = measured.metrics
     for way, name, suffix in ((forward, "forward", ""), (reverse, "reverse", "_reverse")):

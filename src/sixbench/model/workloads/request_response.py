@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ..parameter import Params
-from ..workload import Expected, Measured, Result, Side, Traffic, nothing_of_its_own
+from ..workload import Expected, Result, Side, Traffic, TrialMeasurements, nothing_of_its_own
 from .common import MESSAGE, histogram, transactions
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ METRICS = ("transactions_rate", *(f"rtt_{s}" for s in STATISTICS), "rtt_jitter_m
 HEADLINE = ("rtt_p50", "rtt_p99", "transactions_rate", "cpu_busy")
 
 
-def summarise(params: Params, client: Result, server: Result) -> Measured:
+def summarise(params: Params, client: Result, server: Result) -> TrialMeasurements:
     """Transactions per second and the round-trip time's statistics."""
-    measured = Measured()
+    measured = TrialMeasurements()
     histogram(measured, client, "rtt", "rtt", *STATISTICS)
     histogram(measured, client, "rtt_jitter", "rtt_jitter", "mean", "p99")
     transactions(measured, client, "transaction")

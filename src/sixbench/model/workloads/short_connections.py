@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 from ..parameter import Parameter, Params
 from ..reason import ReasonKind
-from ..workload import CONNECTION_PACKETS, Expected, Measured, Result, Side, Traffic, WorkloadKind, nothing_of_its_own
+from ..workload import (
+    CONNECTION_PACKETS,
+    Expected,
+    Result,
+    Side,
+    Traffic,
+    TrialMeasurements,
+    WorkloadKind,
+    nothing_of_its_own,
+)
 from .common import (
     CONGESTION,
     COUNT,
@@ -65,8 +74,8 @@ PARAMETERS = (
 )
 
 
-def _summarise(params: Params, client: Result, server: Result) -> Measured:
-    measured = Measured()
+def _summarise(params: Params, client: Result, server: Result) -> TrialMeasurements:
+    measured = TrialMeasurements()
     histogram(measured, client, "connect", "connect", "mean", "p50", "p99")
     histogram(measured, client, "transaction", "transaction", "mean", "p50", "p99")
     transactions(measured, client, "connection")
@@ -77,7 +86,7 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
     return measured
 
 
-def _schedule(measured: Measured, params: Params, client: Result) -> None:
+def _schedule(measured: TrialMeasurements, params: Params, client: Result) -> None:
     """Checks whether the connections began when they were due."""
     rate_per_s, attempts = params.get(RATE.column), client.get("attempts", 0)
     if not isinstance(rate_per_s, int) or not attempts:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..parameter import Parameter, Params, Wrong
 from ..reason import ReasonKind
 from ..topology import Family
-from ..workload import Expected, Measured, Result, Side, Traffic, WorkloadKind, nothing_of_its_own
+from ..workload import Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind, nothing_of_its_own
 from .common import (
     BYTES,
     CONGESTION,
@@ -58,8 +58,8 @@ def _check(params: Params, families: frozenset[Family]) -> Wrong | None:
     return one_length(params, DURATION, BYTES)
 
 
-def _summarise(params: Params, client: Result, server: Result) -> Measured:
-    measured = Measured()
+def _summarise(params: Params, client: Result, server: Result) -> TrialMeasurements:
+    measured = TrialMeasurements()
     for side, receiver in (("forward", server.get("forward_receiver")), ("reverse", client.get("reverse_receiver"))):
         if not receiver and DIRECTION.of(params) in (side, "both"):
             measured.reject(ReasonKind.NOT_TOLD, f"{side}: the receiver did not report the bytes that it received")
@@ -77,7 +77,7 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
     return measured
 
 
-def _receiver(measured: Measured, receiver: Any, column: str, direction: str) -> None:
+def _receiver(measured: TrialMeasurements, receiver: Any, column: str, direction: str) -> None:
     if not receiver:
         return
     goodput_bps = _goodput_bps(measured, receiver, direction)
@@ -93,7 +93,7 @@ def _receiver(measured: Measured, receiver: Any, column: str, direction: str) ->
         measured.series[f"{direction}_receiver"] = receiver["series"]
 
 
-def _goodput_bps(measured: Measured, receiver: Any, direction: str) -> float | None:
+def _goodput_bps(measured: TrialMeasurements, receiver: Any, direction: str) -> float | None:
     """Bytes between a read before either edge of the window, over the time between these reads. Over the window
     where the flow stood still at an edge of it, since the time between reads is not the window's then. None where there
     are too few reads."""
@@ -110,7 +110,7 @@ def _goodput_bps(measured: Measured, receiver: Any, direction: str) -> float | N
     return rate(8 * measured_bytes, measured_ns)
 
 
-def _sender(measured: Measured, sender: dict[str, Any], direction: str) -> None:
+def _sender(measured: TrialMeasurements, sender: dict[str, Any], direction: str) -> None:
     series = sender.get("series") or {}
     if series:
         measured.series[f"{direction}_sender"] = series
@@ -128,7 +128,7 @@ def _sender(measured: Measured, sender: dict[str, Any], direction: str) -> None:
         measured.metrics["transfer_time_ns"] = float(sender["transfer_ns"])
 
 
-def _zerocopy(measured: Measured, *senders: Any) -> None:
+def _zerocopy(measured: TrialMeasurements, *senders: Any) -> None:
     """The share of zero-copy sends that the kernel copied after all, among those whose end is known."""
     answers = [sender["zerocopy"] for sender in senders if sender and "zerocopy" in sender]
     completed, copied = (sum(int(each[name]) for each in answers) for name in ("completed", "copied"))

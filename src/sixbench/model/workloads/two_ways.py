@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ..parameter import Params
-from ..workload import Expected, Measured, Result, Side, Traffic, nothing_of_its_own
+from ..workload import Expected, Result, Side, Traffic, TrialMeasurements, nothing_of_its_own
 from .common import DIRECTION
 
 
@@ -21,7 +21,7 @@ def flows_of(params: Params, client: Result, server: Result) -> dict[str, tuple[
     return flows
 
 
-def together(flows: Mapping[str, Measured], columns: Iterable[tuple[str, str]]) -> Measured:
+def together(flows: Mapping[str, TrialMeasurements], columns: Iterable[tuple[str, str]]) -> TrialMeasurements:
     """The measurements of all flows. Where there are two, the metrics are those of the flow from client to server.
 
     Args:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..parameter import Parameter, Params, Wrong
 from ..topology import Family
-from ..workload import Measured, Result, WorkloadKind
+from ..workload import Result, TrialMeasurements, WorkloadKind
 from .common import COUNT, DF, DURATION, INTERVAL, MESSAGE, RCVBUF, SHORT_WARMUP, SNDBUF, TIMEOUT, one_length, udp_size
 from .request_response import HEADLINE, METRICS, RESPONSE, results, summarise, traffic
 
@@ -28,7 +28,7 @@ def _check(params: Params, families: frozenset[Family]) -> Wrong | None:
     )
 
 
-def _summarise(params: Params, client: Result, server: Result) -> Measured:
+def _summarise(params: Params, client: Result, server: Result) -> TrialMeasurements:
     measured = summarise(params, client, server)
     lost, transactions = client.get("lost", 0), client["transactions"]
     if transactions + lost:

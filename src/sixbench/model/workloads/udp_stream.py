@@ -7,7 +7,7 @@ from dataclasses import replace
 from ..parameter import Parameter, Params, Wrong
 from ..reason import Excuse, ReasonKind
 from ..topology import Family
-from ..workload import Expected, Measured, Result, Side, Traffic, WorkloadKind, apart
+from ..workload import Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind, apart
 from .common import (
     BYTES,
     COUNT,
@@ -107,16 +107,16 @@ def _not_atomic(params: Params, families: frozenset[Family]) -> Wrong | None:
     return None
 
 
-def _summarise(params: Params, client: Result, server: Result) -> Measured:
+def _summarise(params: Params, client: Result, server: Result) -> TrialMeasurements:
     """The measurements of the flows. Where there are two, the metrics are those of the flow from client to server; the
     other one has goodput and loss."""
     flows = {name: _flow(params, *ends) for name, ends in flows_of(params, client, server).items()}
     return together(flows, (("goodput_bps", "goodput_reverse_bps"), ("loss_ratio", "loss_reverse_ratio")))
 
 
-def _flow(params: Params, client: Result, server: Result) -> Measured:
+def _flow(params: Params, client: Result, server: Result) -> TrialMeasurements:
     """The measurements of one flow, from the results of its sender and its receiver."""
-    measured = Measured()
+    measured = TrialMeasurements()
     sent, unique = client["sent"], server["unique"]
     has_policy = refusals(measured, params, client, "datagrams")
     if not sent:
@@ -161,7 +161,7 @@ def _flow(params: Params, client: Result, server: Result) -> Measured:
     return measured
 
 
-def _generator(measured: Measured, params: Params, client: Result) -> None:
+def _generator(measured: TrialMeasurements, params: Params, client: Result) -> None:
     """Checks whether the datagrams left when they were due."""
     if client["sent"] < 2 or not client["measured_ns"]:
         return

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..e_model import Equipment, mos_cqe, r_factor
+from ..e_model import CodecImpairments, mos_cqe, r_factor
 from ..parameter import Parameter, Params, Scalar, Wrong
 from ..topology import Family
-from ..workload import Measured, Result, WorkloadKind, apart
+from ..workload import Result, TrialMeasurements, WorkloadKind, apart
 from . import udp_stream
 from .common import COUNT, DF, DURATION, HEADER_BYTES, INTERVAL, PACKET_LOG, RCVBUF, SNDBUF, WARMUP, one_length
 from .traffic_models import SEED
@@ -35,11 +35,11 @@ class Codec:
     frame_bytes: int
     lookahead_ns: int
     packetisation_ns: int
-    equipment: tuple[Equipment, Equipment]
+    equipment: tuple[CodecImpairments, CodecImpairments]
 
 
-_G711 = Equipment(ie=0, bpl=4.3)
-_G711_CONCEALED = Equipment(ie=0, bpl=25.1)
+_G711 = CodecImpairments(ie=0, bpl=4.3)
+_G711_CONCEALED = CodecImpairments(ie=0, bpl=25.1)
 
 CODECS = {
     "g711": Codec(frame_ns=10 * MS, frame_bytes=80, lookahead_ns=0, packetisation_ns=20 * MS, equipment=(_G711, _G711)),
@@ -55,14 +55,14 @@ CODECS = {
         frame_bytes=10,
         lookahead_ns=5 * MS,
         packetisation_ns=20 * MS,
-        equipment=(Equipment(ie=10, bpl=19), Equipment(ie=11, bpl=19)),
+        equipment=(CodecImpairments(ie=10, bpl=19), CodecImpairments(ie=11, bpl=19)),
     ),
     "g723.1": Codec(
         frame_ns=30 * MS,
         frame_bytes=24,
         lookahead_ns=7_500_000,
         packetisation_ns=30 * MS,
-        equipment=(Equipment(ie=15, bpl=16.1), Equipment(ie=15, bpl=16.1)),
+        equipment=(CodecImpairments(ie=15, bpl=16.1), CodecImpairments(ie=15, bpl=16.1)),
     ),
 }
 
@@ -97,7 +97,7 @@ JITTER_BUFFER = Parameter(
     maximum=10_000 * MS,
     default=40 * MS,
 )
-OWN = (CODEC, PACKETISATION, VAD, JITTER_BUFFER)
+VOICE_PARAMETERS = (CODEC, PACKETISATION, VAD, JITTER_BUFFER)
 
 
 def _codec(params: Params) -> Codec:
@@ -128,7 +128,7 @@ def _check(params: Params, _: frozenset[Family]) -> Wrong | None:
 
 
 def _agent_params(params: Params) -> dict[str, Scalar]:
-    own = {parameter.column for parameter in OWN}
+    own = {parameter.column for parameter in VOICE_PARAMETERS}
     asked = {column: value for column, value in params.items() if column not in own}
     asked |= {"datagram_bytes": _datagram_bytes(params), "gaps_mean_ns": _packetisation_ns(params)}
     if _has_vad(params):
@@ -140,7 +140,7 @@ def _has_vad(params: Params) -> bool:
     return VAD.of(params) is True
 
 
-def _summarise(params: Params, client: Result, server: Result) -> Measured:
+def _summarise(params: Params, client: Result, server: Result) -> TrialMeasurements:
     measured = udp_stream.KIND.summarise(_agent_params(params), client, server)
     delays = server.get("one_way_delay") or {}
     if not client["sent"] or not delays.get("count"):
@@ -171,7 +171,7 @@ KIND = WorkloadKind(
     transport="udp",
     doc="One direction of a call: packets as a codec sends them, and how good they sound by the E-model (ITU-T G.107).",
     parameters=(
-        *OWN,
+        *VOICE_PARAMETERS,
         DURATION,
         COUNT,
         WARMUP,

@@ -19,7 +19,7 @@ _REMAINDERS = frozenset({"fragment-data", "unknown", "truncated", "malformed", "
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layer:
+class PacketHeader:
     """A header of a captured packet.
 
     Attributes:
@@ -36,7 +36,7 @@ class Layer:
 class Stack:
     """A captured packet: its headers from the outermost, and the payload after the last."""
 
-    layers: tuple[Layer, ...]
+    layers: tuple[PacketHeader, ...]
     payload_bytes: int | None = None
 
     @cached_property
@@ -240,12 +240,12 @@ def _stacks(packets: Iterable[KeptPacket]) -> _Stacks:
 
 
 @lru_cache(maxsize=4096)
-def _layer(kind: str, size_bytes: int | None, is_atomic: bool) -> Layer:
-    return Layer(name=words.protocol(kind), bytes=size_bytes, is_atomic=is_atomic)
+def _layer(kind: str, size_bytes: int | None, is_atomic: bool) -> PacketHeader:
+    return PacketHeader(name=words.protocol(kind), bytes=size_bytes, is_atomic=is_atomic)
 
 
 @lru_cache(maxsize=4096)
-def _stack(layers: tuple[Layer, ...], payload_bytes: int | None) -> Stack:
+def _stack(layers: tuple[PacketHeader, ...], payload_bytes: int | None) -> Stack:
     """A stack once, however many packets have it."""
     return Stack(layers=layers, payload_bytes=payload_bytes)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 
-from ...model.evidence.counts import Count
+from ...model.evidence.counts import CountIncrease
 from ...model.evidence.translators import TranslatorCounters
 from ...model.json_object import JsonObject
 from ...model.trial import TrialRecord
@@ -31,12 +31,12 @@ class TranslatorTotal:
     node: str
     device: str
     trials: int = 0
-    to_ipv6: Count = NOTHING
-    to_ipv4: Count = NOTHING
-    slow: dict[str, Count] = field(default_factory=dict)
-    answered: dict[str, Count] = field(default_factory=dict)
-    drops: dict[str, Count] = field(default_factory=dict)
-    waiting: Count | None = None
+    to_ipv6: CountIncrease = NOTHING
+    to_ipv4: CountIncrease = NOTHING
+    slow: dict[str, CountIncrease] = field(default_factory=dict)
+    answered: dict[str, CountIncrease] = field(default_factory=dict)
+    drops: dict[str, CountIncrease] = field(default_factory=dict)
+    waiting: CountIncrease | None = None
 
     @property
     def slow_packets(self) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 from ...model.device import QUIET_DROPS
-from ...model.evidence.counts import Count
+from ...model.evidence.counts import CountIncrease
 from ...model.evidence.tunnels import TunnelCounters
 from ...model.json_object import JsonObject
 from ...model.trial import TrialRecord
@@ -31,12 +31,12 @@ class TunnelEnd:
     node: str
     device: str
     trials: int = 0
-    encapsulated: Count = NOTHING
-    decapsulated: Count = NOTHING
-    slow_encapsulated: Count | None = None
-    slow_decapsulated: Count | None = None
-    slow: dict[str, Count] = field(default_factory=dict)
-    drops: dict[str, Count] = field(default_factory=dict)
+    encapsulated: CountIncrease = NOTHING
+    decapsulated: CountIncrease = NOTHING
+    slow_encapsulated: CountIncrease | None = None
+    slow_decapsulated: CountIncrease | None = None
+    slow: dict[str, CountIncrease] = field(default_factory=dict)
+    drops: dict[str, CountIncrease] = field(default_factory=dict)
 
     @property
     def slow_packets(self) -> int | None:
@@ -136,7 +136,7 @@ def _dropped(end: TunnelEnd) -> str:
     return f"{words.whole(dropped)} ({words.share(dropped, dropped + end.carried_packets)})" if dropped else "0"
 
 
-def _slow(count: Count | None) -> str:
+def _slow(count: CountIncrease | None) -> str:
     return words.MISSING if count is None else words.whole(count.packets)
 
 

@@ -13,7 +13,7 @@ from .. import rows, words
 from . import cut, style
 from .changes import Change, changes, limits
 from .data import Context
-from .lines import Point, line, shift_pt
+from .lines import LevelPoint, line, shift_pt
 
 _NOISE_PT = 13.0
 """Width of the bar of an A/A comparison."""
@@ -30,17 +30,17 @@ def draw(
     axes.axhline(0, color=style.MUTED, linewidth=0.8, zorder=1)
     shown = [change for change in changes(context, findings) if not change.finding.is_aa]
     present = context.paths(change.finding.path for change in shown)
-    beyond: list[cut.Interval] = []
+    beyond: list[cut.DrawnInterval] = []
     _noise(axes, shown, column, beyond)
     for order, path in enumerate(present):
         own = sorted((c for c in shown if c.finding.path == path.name), key=lambda c: _level(c, column))
         gid, moved_pt = f"c{index}-{order}", shift_pt(order, len(present))
-        points = [Point(at=_level(c, column), value=c.value, low=c.low, high=c.high) for c in own]
+        points = [LevelPoint(at=_level(c, column), value=c.value, low=c.low, high=c.high) for c in own]
         line(axes, path, points, order=order, moved_pt=moved_pt, gid=gid)
         for change in own:
             at = _level(change, column)
             beyond.append(
-                cut.Interval(place=at, low=change.low, high=change.high, colour=path.colour, shift_pt=moved_pt)
+                cut.DrawnInterval(place=at, low=change.low, high=change.high, colour=path.colour, shift_pt=moved_pt)
             )
             _pairs(axes, change, at, path.colour, moved_pt)
             if rows.contradicts_theory(change.finding):
@@ -69,7 +69,7 @@ def _tip(path: str, change: Change, column: str) -> str:
     return text
 
 
-def _noise(axes: Axes, shown: Sequence[Change], column: str, beyond: list[cut.Interval]) -> None:
+def _noise(axes: Axes, shown: Sequence[Change], column: str, beyond: list[cut.DrawnInterval]) -> None:
     """Draws a bar at each level and nothing between two levels, where nobody measured."""
     for at, change in {_level(change, column): change for change in shown}.items():
         if change.noise_low is not None and change.noise_high is not None:

@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 from ...model.finding import Estimate, Finding
 from .. import rows, words
 from . import style
-from .cut import Interval
+from .cut import DrawnInterval
 from .data import Context
 
 FEW_PAIRS = 7
@@ -43,14 +43,14 @@ class Change:
         """The ends to which an axis should reach if it can."""
         return [end for end in (self.low, self.high, self.noise_low, self.noise_high) if end is not None]
 
-    def intervals(self, place: float, colour: str, *, shift_pt: float = 0.0) -> list[Interval]:
+    def intervals(self, place: float, colour: str, *, shift_pt: float = 0.0) -> list[DrawnInterval]:
         """The change's interval and the A/A comparison's, both drawn at that place."""
-        interval = Interval(place=place, low=self.low, high=self.high, colour=colour, shift_pt=shift_pt)
+        interval = DrawnInterval(place=place, low=self.low, high=self.high, colour=colour, shift_pt=shift_pt)
         return [interval, self.noise_interval(place)]
 
-    def noise_interval(self, place: float) -> Interval:
+    def noise_interval(self, place: float) -> DrawnInterval:
         """The A/A comparison's interval, drawn at that place."""
-        return Interval(place=place, low=self.noise_low, high=self.noise_high, colour=style.MUTED, name="A/A")
+        return DrawnInterval(place=place, low=self.noise_low, high=self.noise_high, colour=style.MUTED, name="A/A")
 
 
 def changes(context: Context, findings: Iterable[Finding]) -> list[Change]:

@@ -17,7 +17,7 @@ _HEADS = {("y", True): "^", ("y", False): "v", ("x", True): ">", ("x", False): "
 
 
 @dataclass(frozen=True, kw_only=True)
-class Interval:
+class DrawnInterval:
     """An interval that was drawn along an axis of changes.
 
     Attributes:
@@ -43,7 +43,7 @@ def percent(value: float) -> str:
 def mark(
     axes: Axes,
     along: Literal["x", "y"],
-    intervals: Sequence[Interval],
+    intervals: Sequence[DrawnInterval],
     written: Callable[[float], str] = percent,
 ) -> None:
     """Marks what lies beyond the limits of the axes, which must be final. Several numbers at one place stand one
@@ -62,18 +62,18 @@ def mark(
                 _numbers_level(axes, here, texts, limits[is_high], is_high=is_high)
 
 
-def _is_beyond(interval: Interval, limits: tuple[float, float], *, is_high: bool) -> bool:
+def _is_beyond(interval: DrawnInterval, limits: tuple[float, float], *, is_high: bool) -> bool:
     end = interval.high if is_high else interval.low
     return end is not None and (end > limits[1] if is_high else end < limits[0])
 
 
-def _text(interval: Interval, written: Callable[[float], str], *, is_high: bool) -> str:
+def _text(interval: DrawnInterval, written: Callable[[float], str], *, is_high: bool) -> str:
     end = interval.high if is_high else interval.low
     assert end is not None
     return f"{interval.name} {written(end)}" if interval.name else written(end)
 
 
-def _head(axes: Axes, along: str, interval: Interval, edge: float, *, is_high: bool) -> None:
+def _head(axes: Axes, along: str, interval: DrawnInterval, edge: float, *, is_high: bool) -> None:
     assert axes.figure is not None
     moved = axes.transData + ScaledTranslation(interval.shift_pt / 72, 0, axes.figure.dpi_scale_trans)
     at = ([interval.place], [edge]) if along == "y" else ([edge], [interval.place])
@@ -89,7 +89,9 @@ def _head(axes: Axes, along: str, interval: Interval, edge: float, *, is_high: b
     )
 
 
-def _numbers_upright(axes: Axes, here: Sequence[Interval], texts: Sequence[str], edge: float, *, is_high: bool) -> None:
+def _numbers_upright(
+    axes: Axes, here: Sequence[DrawnInterval], texts: Sequence[str], edge: float, *, is_high: bool
+) -> None:
     """Writes the numbers beside the arrowheads, on the side with more room."""
     right = _fraction(axes, here[0].place) < 0.6
     shifts = [item.shift_pt for item in here]
@@ -111,7 +113,9 @@ def _numbers_upright(axes: Axes, here: Sequence[Interval], texts: Sequence[str],
         )
 
 
-def _numbers_level(axes: Axes, here: Sequence[Interval], texts: Sequence[str], edge: float, *, is_high: bool) -> None:
+def _numbers_level(
+    axes: Axes, here: Sequence[DrawnInterval], texts: Sequence[str], edge: float, *, is_high: bool
+) -> None:
     axes.annotate(
         ", ".join(texts),
         (edge, here[0].place),

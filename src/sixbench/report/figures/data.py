@@ -67,7 +67,7 @@ class Context:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Panel:
+class CombinationPanel:
     """The values of one combination of all factors but the main one."""
 
     title: str
@@ -76,7 +76,7 @@ class Panel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class FigureMetric:
     """One metric of one workload.
 
     Attributes:
@@ -89,7 +89,7 @@ class Measured:
     unit: str
     main: str | None
     is_first: bool
-    panels: list[Panel]
+    panels: list[CombinationPanel]
 
     @property
     def title(self) -> str:
@@ -99,7 +99,7 @@ class Measured:
         return f"{name}, {constant}" if constant and self.main else name
 
 
-def measured(analysis: Analysis) -> list[Measured]:
+def measured(analysis: Analysis) -> list[FigureMetric]:
     """The headline metrics of every workload, in order, and the run times of its BPF programs. A workload without any
     measured headline metric has all its metrics."""
     results = []
@@ -115,7 +115,7 @@ def measured(analysis: Analysis) -> list[Measured]:
             for main, estimates in _by_main(of_metric, mains).items():
                 others = [column for column in varying if column != main]
                 results.append(
-                    Measured(
+                    FigureMetric(
                         workload=workload,
                         metric=metric,
                         unit=estimates[0].unit,
@@ -182,12 +182,14 @@ class AsItem:
         self.levels = combination.levels
 
 
-def panels(estimates: Sequence[Estimate], findings: Sequence[Finding], columns: Sequence[str]) -> list[Panel]:
+def panels(
+    estimates: Sequence[Estimate], findings: Sequence[Finding], columns: Sequence[str]
+) -> list[CombinationPanel]:
     """A panel for each combination of levels of these factors that was measured."""
     results = []
     for values in combinations(estimates, columns):
         results.append(
-            Panel(
+            CombinationPanel(
                 title=describe(columns, values),
                 estimates=[e for e in estimates if tuple(e.levels.get(column) for column in columns) == values],
                 findings=[f for f in findings if tuple(f.levels.get(column) for column in columns) == values],

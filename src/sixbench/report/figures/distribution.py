@@ -35,7 +35,7 @@ _STEP = 1 / 300
 
 
 @dataclass(frozen=True, kw_only=True)
-class Curve:
+class DistributionCurve:
     """The share of values (0 to 1) up to each time."""
 
     path: str
@@ -47,7 +47,7 @@ class Curve:
 @dataclass(frozen=True, kw_only=True)
 class _Panel:
     title: str
-    curves: list[Curve]
+    curves: list[DistributionCurve]
 
 
 def drawings(context: Context, run: Run) -> list[Drawing]:
@@ -72,7 +72,7 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
     return results
 
 
-def merge(path: str, histograms: Sequence[JsonObject]) -> Curve | None:
+def merge(path: str, histograms: Sequence[JsonObject]) -> DistributionCurve | None:
     """The curve of several histograms together. None if they are empty. Buckets are `[value, count]`, as the
     agent writes them."""
     counts: dict[float, int] = {}
@@ -94,7 +94,7 @@ def merge(path: str, histograms: Sequence[JsonObject]) -> Curve | None:
             shares.append(share)
         if share >= LAST:
             break
-    return Curve(path=path, count=total, times_ns=times, shares=shares)
+    return DistributionCurve(path=path, count=total, times_ns=times, shares=shares)
 
 
 def _panels(

@@ -17,7 +17,7 @@ from ...model.finding import Estimate, Finding
 from .. import rows, words
 from . import cut, data, style
 from .changes import PAIRS, Change, change_handles, changes, limits, value_handles
-from .data import Context, Measured
+from .data import Context, FigureMetric
 from .drawing import Drawing, Picture, paged
 from .row_labels import RowLabels
 
@@ -29,11 +29,11 @@ _LEAST_IN, _LEAST_OF_TWO_IN = 1.95, 1.45
 _APART_IN = 0.1
 
 
-def drawings(context: Context, items: Sequence[Measured]) -> list[Drawing]:
+def drawings(context: Context, items: Sequence[FigureMetric]) -> list[Drawing]:
     """One figure with all headline metrics of a workload, or several if there are many rows."""
     if not items:
         return []
-    pages: list[list[Measured]] = [[]]
+    pages: list[list[FigureMetric]] = [[]]
     used = 0
     for item in items:
         size = sum(len(panel.estimates) for panel in item.panels)
@@ -57,7 +57,7 @@ def drawings(context: Context, items: Sequence[Measured]) -> list[Drawing]:
     )
 
 
-def _caption(context: Context, page: Sequence[Measured]) -> str:
+def _caption(context: Context, page: Sequence[FigureMetric]) -> str:
     text = (
         f"Values are those of each path by itself, with {context.confidence} confidence intervals, on axes from zero."
     )
@@ -73,11 +73,11 @@ def _caption(context: Context, page: Sequence[Measured]) -> str:
     return f"{text} {PAIRS}" if any(change.pairs for change in changes(context, findings)) else text
 
 
-def _label(path: str, panel: data.Panel) -> str:
+def _label(path: str, panel: data.CombinationPanel) -> str:
     return f"{path}, {panel.title}" if panel.title else path
 
 
-def _is_compared(item: Measured) -> bool:
+def _is_compared(item: FigureMetric) -> bool:
     """True if any path is compared, which takes a baseline that has such a value."""
     return any(panel.findings for panel in item.panels)
 
@@ -85,7 +85,7 @@ def _is_compared(item: Measured) -> bool:
 @dataclass
 class _Dots:
     context: Context
-    items: Sequence[Measured]
+    items: Sequence[FigureMetric]
     title: str
     width_in: float
     tips: dict[str, list[str]] = field(default_factory=dict)
@@ -133,7 +133,7 @@ class _Dots:
         """The height of a row."""
         return 0.33 if self.labels.is_above else 0.19
 
-    def _metric(self, values: Axes, change: Axes | None, item: Measured, index: int) -> None:
+    def _metric(self, values: Axes, change: Axes | None, item: FigureMetric, index: int) -> None:
         """Draws the rows of one metric: the paths of each combination, from the top down."""
         shown: list[tuple[str, Estimate, Finding | None]] = []
         for panel in item.panels:
@@ -198,7 +198,7 @@ class _Dots:
         ends = [place - self.tick, place + self.tick]
         axes.plot([expected] * 2, ends, color=path.colour, linestyle=(0, (2, 1)), linewidth=1)
 
-    def _changes(self, axes: Axes, findings: list[Finding | None], item: Measured, index: int) -> None:
+    def _changes(self, axes: Axes, findings: list[Finding | None], item: FigureMetric, index: int) -> None:
         known = [(place, finding) for place, finding in enumerate(findings) if finding is not None]
         by_ratio = any(words.finite(finding.ratio) is not None for _, finding in known)
         margin = 100 * max(self.context.margins(finding for _, finding in known), default=0.0)

@@ -13,7 +13,7 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from ...model.monitoring import Band, Followed, Point
+from ...model.monitoring import Band, Followed, SeriesPoint
 from .. import words
 from ..series_words import path_text, title_of, value_text
 from . import style
@@ -86,7 +86,7 @@ class _Figure:
             Line2D([], [], color=style.MUTED, marker="o", linestyle="", markersize=4, label="an occurrence"),
             Patch(facecolor=style.BAND, edgecolor=style.FAINT, label="baseline"),
         ]
-        if any(item.found for item in self.followed):
+        if any(item.change_points for item in self.followed):
             handles.append(Line2D([], [], label="a change is found", **_LINE))
         return handles
 
@@ -115,7 +115,7 @@ class _Figure:
             )[0]
             marks.set_gid(f"{gid}-{kind}")
             self.tips[f"{gid}-{kind}"] = [_tip(item, points[index]) for index in chosen]
-        numbers = {point.number for point in item.found}
+        numbers = {point.number for point in item.change_points}
         for index, point in enumerate(points):
             if point.number in numbers:
                 axes.axvline(at[index], zorder=1, **_LINE)
@@ -126,7 +126,7 @@ class _Figure:
         _limits(axes, item, at, values, divisor, offset)
 
 
-def _kind(point: Point) -> str:
+def _kind(point: SeriesPoint) -> str:
     return "baseline" if point.is_baseline else "later" if point.deviation is None else "changed"
 
 
@@ -164,12 +164,12 @@ def _scale(item: Followed) -> tuple[float, float, str]:
     return divisor, 0.0, unit
 
 
-def _when(point: Point) -> float:
+def _when(point: SeriesPoint) -> float:
     when = datetime.fromtimestamp(point.started_realtime_ns / 1e9, UTC)
     return float(date2num(when))  # type: ignore[no-untyped-call]
 
 
-def _tip(item: Followed, point: Point) -> str:
+def _tip(item: Followed, point: SeriesPoint) -> str:
     lines = [
         f"{path_text(item)}, occurrence {point.number}",
         datetime.fromtimestamp(point.started_realtime_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),

@@ -13,9 +13,9 @@ from ...model.kernels import COLUMN
 from ...model.workloads import WORKLOADS
 from .. import rows, words
 from . import data, style
-from .data import Context, Panel
+from .data import CombinationPanel, Context
 from .drawing import Drawing, Picture
-from .lines import Point, line, shift_pt
+from .lines import LevelPoint, line, shift_pt
 from .panels import PanelGrid
 
 COSTS = ("instructions_per_packet", "cpu_per_packet")
@@ -84,13 +84,13 @@ class _ByKernel:
             style.legend(figure, [style.path_handle(path, is_joined=False) for path in paths])
             return Picture(figure=figure, tips=self.tips)
 
-    def _panel(self, axes: Axes, panel: Panel, index: int, divisor: float) -> None:
+    def _panel(self, axes: Axes, panel: CombinationPanel, index: int, divisor: float) -> None:
         kernels = [name for name in self.context.experiment.kernels if any(_on(e, name) for e in panel.estimates)]
         present = self.context.paths(estimate.path for estimate in panel.estimates)
         for order, path in enumerate(present):
             own = [e for name in kernels for e in panel.estimates if _on(e, name) and e.path == path.name]
             points = [
-                Point(
+                LevelPoint(
                     at=kernels.index(str(e.levels[COLUMN])),
                     value=e.value,
                     low=words.finite(e.ci_low),

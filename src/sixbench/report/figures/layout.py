@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...model.topology import Topology
 
-Cell = tuple[int, int]
+GridSquare = tuple[int, int]
 """Column and row of the grid; rows count downwards."""
 
 LONGEST_ROW = 8
@@ -23,7 +23,7 @@ class Layout:
         straight: whether the way is one row, so that something can be drawn along it.
     """
 
-    cells: dict[str, Cell]
+    cells: dict[str, GridSquare]
     route: list[str]
     straight: bool
 
@@ -40,7 +40,7 @@ def layout(topology: Topology, between: tuple[str, str]) -> Layout:
     """A place for every node. The way between the two hosts goes from left to right. Every other node is as near as
     possible to one that it is linked to. Nodes without any link stand at the end."""
     route, connected = _route(topology, between)
-    cells: dict[str, Cell] = {}
+    cells: dict[str, GridSquare] = {}
     for index, node in enumerate(route):
         row, column = divmod(index, LONGEST_ROW)
         cells[node] = (column if row % 2 == 0 else LONGEST_ROW - 1 - column, 2 * row)
@@ -67,7 +67,7 @@ def layout(topology: Topology, between: tuple[str, str]) -> Layout:
     )
 
 
-def is_blocked(cells: Sequence[Cell], a: Cell, b: Cell) -> bool:
+def is_blocked(cells: Sequence[GridSquare], a: GridSquare, b: GridSquare) -> bool:
     """True if a straight line between two cells runs through another of the cells, so that it must be bent."""
     dx, dy = b[0] - a[0], b[1] - a[1]
     for x, y in cells:
@@ -90,12 +90,12 @@ def _route(topology: Topology, between: tuple[str, str]) -> tuple[list[str], boo
     return route, True
 
 
-def _free(cells: dict[str, Cell], near: Cell) -> Cell:
+def _free(cells: dict[str, GridSquare], near: GridSquare) -> GridSquare:
     taken = set(cells.values())
     return next(cell for cell in _around(near) if cell not in taken)
 
 
-def _around(cell: Cell) -> Iterator[Cell]:
+def _around(cell: GridSquare) -> Iterator[GridSquare]:
     """Cells by distance: below, above, and last to the sides, which the way needs for itself."""
     column, row = cell
     distance = 0

@@ -16,7 +16,7 @@ DODGE_PT = 3.2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point:
+class LevelPoint:
     """A value at a level, with its interval where it has one."""
 
     at: float
@@ -33,7 +33,7 @@ def shift_pt(order: int, of: int, dodge_pt: float = DODGE_PT) -> float:
 def line(
     axes: Axes,
     path: PathStyle,
-    points: Sequence[Point],
+    points: Sequence[LevelPoint],
     *,
     divisor: float = 1.0,
     order: int,

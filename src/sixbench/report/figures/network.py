@@ -18,7 +18,7 @@ from ..path_descriptions import PathDescription, path_descriptions
 from . import strips, style
 from .data import Context
 from .drawing import Drawing, Picture
-from .layout import Cell, Layout, is_blocked, layout
+from .layout import GridSquare, Layout, is_blocked, layout
 from .network_layout import NetworkLayout
 
 MOST_LABELS = 10
@@ -28,7 +28,7 @@ MOST_DRAWINGS = 4
 MOST_PROFILES = 3
 """The most profiles that a label names. For more it has their number."""
 
-At = Callable[[Cell], tuple[float, float]]
+At = Callable[[GridSquare], tuple[float, float]]
 """From a cell to a place on the page, in inches."""
 
 _CHARACTER_IN = 0.062
@@ -135,7 +135,7 @@ def _draw(context: Context, shape: _Shape, paths: Sequence[PathDescription], wid
         figure, axes = style.sheet(height_in, width_in)
         style.sheet_title(axes, "Network and paths" if below else "Network")
 
-        def at(cell: Cell) -> tuple[float, float]:
+        def at(cell: GridSquare) -> tuple[float, float]:
             x, down = plan.at(cell)
             return x, height_in - down
 

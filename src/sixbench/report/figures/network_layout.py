@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..path_descriptions import PathDescription
 from . import strips, style
 from .data import Context
-from .layout import Cell, Layout
+from .layout import GridSquare, Layout
 from .strips import Strip
 
 _ROW_IN = 1.15
@@ -88,7 +88,7 @@ class NetworkLayout:
         have their names beside them, a part of the names."""
         return 2 * (_RADIUS_IN if self.is_down else self.radius) + 0.08
 
-    def at(self, cell: Cell) -> tuple[float, float]:
+    def at(self, cell: GridSquare) -> tuple[float, float]:
         """The place of a cell, from the left and from the top."""
         (left, top), along, across = self.origin, cell[0] * self.along, cell[1] * self.across
         return (left + across, top + along) if self.is_down else (left + along, top + across)

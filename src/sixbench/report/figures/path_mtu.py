@@ -49,16 +49,16 @@ _TEXT = 6.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Cell:
+class _MatrixSquare:
     """Text of a cell.
 
     Attributes:
-        said: its colour in words.
+        colour_words: its colour in words.
     """
 
     colour: str
     parts: tuple[str, ...]
-    said: str = ""
+    colour_words: str = ""
 
     @property
     def text(self) -> str:
@@ -133,7 +133,7 @@ def _matrix(
     paths: Sequence[str],
     combinations: Sequence[Combination],
     trials: dict[tuple[str, str], list[TrialRecord]],
-    cell: Callable[[Sequence[TrialRecord]], _Cell],
+    cell: Callable[[Sequence[TrialRecord]], _MatrixSquare],
     title: str,
     width_in: float,
     index: int,
@@ -150,7 +150,7 @@ def _matrix(
             axes.add_patch(cell_of)
             levels = words.levels({key: value for key, value in combination.levels.items() if key not in same})
             place = f"{path}, {levels}" if levels else path
-            tips[gid] = ["\n".join(part for part in (place, item.said, item.text) if part)]
+            tips[gid] = ["\n".join(part for part in (place, item.colour_words, item.text) if part)]
             text = item.fitting(room_in)
             axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=_TEXT, color=item.ink)
     axes.set_xlim(0, len(combinations))
@@ -195,16 +195,16 @@ def _name_levels(axes: Axes, levels: Sequence[Mapping[str, Scalar]]) -> None:
             start = end
 
 
-def _searched(trials: Sequence[TrialRecord]) -> _Cell:
+def _searched(trials: Sequence[TrialRecord]) -> _MatrixSquare:
     names = [name for name in map(_verdict, trials) if name is not None]
     if not names:
-        return _Cell(colour=_NONE, parts=("–",))
+        return _MatrixSquare(colour=_NONE, parts=("–",))
     worst = max(names, key=VERDICTS.index)
     proven = [trial.metrics.get("pmtu_forward_bytes") for trial in trials]
     sizes = sorted({int(size_bytes) for size_bytes in proven if size_bytes is not None})
     times_ns = [trial.metrics["pmtu_converge_ns"] for trial in trials if "pmtu_converge_ns" in trial.metrics]
     parts = (" or ".join(map(str, sizes)), words.duration(fmean(times_ns)) if times_ns else "")
-    return _Cell(colour=_COLOURS[worst], parts=tuple(filter(None, parts)), said=worst.replace("-", " "))
+    return _MatrixSquare(colour=_COLOURS[worst], parts=tuple(filter(None, parts)), colour_words=worst.replace("-", " "))
 
 
 def _verdict(trial: TrialRecord) -> str | None:
@@ -214,7 +214,7 @@ def _verdict(trial: TrialRecord) -> str | None:
     return verdict(trial.client, trial.server)
 
 
-def _arrived(trials: Sequence[TrialRecord]) -> _Cell:
+def _arrived(trials: Sequence[TrialRecord]) -> _MatrixSquare:
     """The cell of the share that did not arrive, coloured by none, less than half, or more."""
     shares = []
     for trial in trials:
@@ -222,10 +222,10 @@ def _arrived(trials: Sequence[TrialRecord]) -> _Cell:
         lost = trial.metrics.get("loss_ratio", 0.0 if refused < 1 else 1.0)
         shares.append(refused + (1 - refused) * lost)
     if not shares:
-        return _Cell(colour=_NONE, parts=("–",))
+        return _MatrixSquare(colour=_NONE, parts=("–",))
     share = fmean(shares)
     name = "fine" if share == 0 else "discovered-by-icmp" if share < 0.5 else "black-hole"
-    return _Cell(colour=_COLOURS[name], parts=(f"{100 * share:.3g} %",))
+    return _MatrixSquare(colour=_COLOURS[name], parts=(f"{100 * share:.3g} %",))
 
 
 _SHOWN = {_searched: "verdict, path MTU in bytes, time to find it", _arrived: "share that did not arrive"}

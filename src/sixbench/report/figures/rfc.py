@@ -12,14 +12,14 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from ...rfc.procedures import TESTS
-from ...rfc.results import AtSize, Found, results_of, values_of
+from ...rfc.results import AtSize, RfcTestResults, results_of, values_of
 from ...rfc.traffic import PLAIN
 from ...store import Run
 from .. import words
 from . import rfc_traffic, style
 from .data import Context
 from .drawing import Drawing, Picture
-from .lines import Point, line, shift_pt
+from .lines import LevelPoint, line, shift_pt
 from .panels import PanelGrid, PanelPlace
 
 FRAME_SIZE, RATE = "frame_bytes", "rate_pps"
@@ -27,7 +27,7 @@ _PANEL_IN = 1.75
 
 
 @dataclass(frozen=True, kw_only=True)
-class Curve:
+class RfcCurve:
     """The values of a path.
 
     Attributes:
@@ -35,12 +35,12 @@ class Curve:
     """
 
     path: str
-    points: Sequence[Point]
+    points: Sequence[LevelPoint]
     tips: Sequence[str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Panel:
+class CurvePanel:
     """Curves over one axis.
 
     Attributes:
@@ -51,9 +51,9 @@ class Panel:
     title: str
     unit: str
     across: str
-    curves: Sequence[Curve]
-    lines: Sequence[Curve] = ()
-    testers: Sequence[Curve] = ()
+    curves: Sequence[RfcCurve]
+    lines: Sequence[RfcCurve] = ()
+    testers: Sequence[RfcCurve] = ()
 
 
 def drawings(context: Context, run: Run) -> list[Drawing]:
@@ -91,7 +91,7 @@ _CAPTION = (
 )
 
 
-def _drawing(context: Context, name: str, title: str, caption: str, panels: Sequence[Panel]) -> Drawing:
+def _drawing(context: Context, name: str, title: str, caption: str, panels: Sequence[CurvePanel]) -> Drawing:
     return Drawing(
         name=f"rfc-{name}",
         title=title,
@@ -102,20 +102,22 @@ def _drawing(context: Context, name: str, title: str, caption: str, panels: Sequ
     )
 
 
-def _throughputs(at_sizes: Sequence[AtSize]) -> Panel:
-    def curves(value: Callable[[AtSize], float | None], high: Callable[[AtSize], float | None]) -> list[Curve]:
+def _throughputs(at_sizes: Sequence[AtSize]) -> CurvePanel:
+    def curves(value: Callable[[AtSize], float | None], high: Callable[[AtSize], float | None]) -> list[RfcCurve]:
         results = []
         for path in dict.fromkeys(at_size.path for at_size in at_sizes):
             known = [
                 (at_size, at) for at_size in at_sizes if at_size.path == path and (at := value(at_size)) is not None
             ]
-            points = [Point(at=at_size.frame_bytes, value=at, low=None, high=high(at_size)) for at_size, at in known]
+            points = [
+                LevelPoint(at=at_size.frame_bytes, value=at, low=None, high=high(at_size)) for at_size, at in known
+            ]
             tips = [f"{path}, {at_size.frame_bytes} B: {words.whole(round(at))} frames/s" for at_size, at in known]
             if points:
-                results.append(Curve(path=path, points=points, tips=tips))
+                results.append(RfcCurve(path=path, points=points, tips=tips))
         return results
 
-    return Panel(
+    return CurvePanel(
         title="",
         unit="frames/s",
         across=FRAME_SIZE,
@@ -127,7 +129,7 @@ def _throughputs(at_sizes: Sequence[AtSize]) -> Panel:
     )
 
 
-def _panels(results: Sequence[Found]) -> list[Panel]:
+def _panels(results: Sequence[RfcTestResults]) -> list[CurvePanel]:
     """A panel for each value over the frame size; of the loss at several rates, one for each frame size over the
     rate."""
     if results[0].test == "frame-loss-rate":
@@ -144,11 +146,11 @@ def _panels(results: Sequence[Found]) -> list[Panel]:
     return panels
 
 
-def _only(result: Found, name: str) -> Found:
+def _only(result: RfcTestResults, name: str) -> RfcTestResults:
     return replace(result, values=[value for value in result.values if value.name == name])
 
 
-def _panel(results: Sequence[Found], title: str, across: str) -> Panel:
+def _panel(results: Sequence[RfcTestResults], title: str, across: str) -> CurvePanel:
     curves = []
     for path in dict.fromkeys(item.path for item in results):
         points, tips = [], []
@@ -157,22 +159,22 @@ def _panel(results: Sequence[Found], title: str, across: str) -> Panel:
                 at = value.rate_pps if across == RATE else result.frame_bytes
                 if value.value is None or at is None:
                     continue
-                points.append(Point(at=at, value=value.value, low=value.low, high=value.high))
+                points.append(LevelPoint(at=at, value=value.value, low=value.low, high=value.high))
                 tips.append(f"{path}, {result.frame_bytes} B, {value.name}: {words.quantity(value.value, value.unit)}")
         if points:
             order = sorted(range(len(points)), key=lambda index: points[index].at)
             curves.append(
-                Curve(path=path, points=[points[index] for index in order], tips=[tips[index] for index in order])
+                RfcCurve(path=path, points=[points[index] for index in order], tips=[tips[index] for index in order])
             )
     units = [value.unit for item in results for value in item.values]
-    return Panel(title=title, unit=units[0] if units else "", across=across, curves=curves)
+    return CurvePanel(title=title, unit=units[0] if units else "", across=across, curves=curves)
 
 
 @dataclass
 class _Figure:
     context: Context
     title: str
-    panels: Sequence[Panel]
+    panels: Sequence[CurvePanel]
     width_in: float
     tips: dict[str, list[str]] = field(default_factory=dict)
 
@@ -188,7 +190,7 @@ class _Figure:
             style.legend(figure, self._handles())
             return Picture(figure=figure, tips=self.tips)
 
-    def _panel(self, place: PanelPlace, panel: Panel) -> None:
+    def _panel(self, place: PanelPlace, panel: CurvePanel) -> None:
         [axes] = place.axes
         drawn = [*panel.curves, *panel.lines, *panel.testers]
         values = [point.value for curve in drawn for point in curve.points]
@@ -224,7 +226,7 @@ class _Figure:
             axes.set_xlabel("frames/s in each direction")
 
     def _y_axis(
-        self, axes: Axes, unit: str, *, is_log: bool, divisor: float, values: Sequence[float], panel: Panel
+        self, axes: Axes, unit: str, *, is_log: bool, divisor: float, values: Sequence[float], panel: CurvePanel
     ) -> None:
         axes.set_ylabel(f"{unit}{', log scale' if is_log else ''}")
         ends = [end for curve in panel.curves for p in curve.points for end in (p.low, p.high) if end is not None]

@@ -47,13 +47,13 @@ def drawing(context: Context, at_sizes: Sequence[AtSize]) -> Drawing | None:
 @dataclass
 class _Figure:
     context: Context
-    found: Sequence[AtSize]
+    results: Sequence[AtSize]
     width_in: float
     tips: dict[str, list[str]] = field(default_factory=dict)
 
     def draw(self) -> Picture:
-        sizes = sorted({at_size.frame_bytes for at_size in self.found})
-        of_size = {size: [at_size for at_size in self.found if at_size.frame_bytes == size] for size in sizes}
+        sizes = sorted({at_size.frame_bytes for at_size in self.results})
+        of_size = {size: [at_size for at_size in self.results if at_size.frame_bytes == size] for size in sizes}
         grid = PanelGrid.fitting(len(sizes), self.width_in, most_columns=2)
         pages = [sizes[at : at + grid.columns] for at in range(0, len(sizes), grid.columns)]
         most = [max(len(_traffics(of_size[size])) for size in row) for row in pages]
@@ -64,7 +64,7 @@ class _Figure:
                 place.title(f"frames of {size} B" if len(sizes) > 1 else "")
                 self._panel(place.axes[0], of_size[size], place.index)
             style.title(figure, TITLE if len(sizes) > 1 else f"{TITLE}, frames of {sizes[0]} B")
-            paths = self.context.paths(dict.fromkeys(at_size.path for at_size in self.found))
+            paths = self.context.paths(dict.fromkeys(at_size.path for at_size in self.results))
             style.legend(figure, [style.path_handle(path, is_joined=False) for path in paths])
             return Picture(figure=figure, tips=self.tips)
 

@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 
 from .. import words
 from ..path_descriptions import PathDescription
-from ..routes import Stretch, Way
+from ..routes import AlikeLinks, PathRoute
 from . import style
 from .style import PathStyle
 
@@ -103,7 +103,7 @@ class Strip:
         axes.text(left_in, y_in + 0.055, described.path.name, ha="right", va="center", fontsize=7.5)
         axes.text(left_in, y_in - 0.07, ", ".join(by), ha="right", va="center", fontsize=6, color=style.MUTED)
 
-    def _stretch(self, axes: Axes, stretch: Stretch, y_in: float) -> None:
+    def _stretch(self, axes: Axes, stretch: AlikeLinks, y_in: float) -> None:
         a, b = self.places[stretch.nodes[0]], self.places[stretch.nodes[-1]]
         middle, width = (a + b) / 2, abs(b - a)
         text = words.stack(stretch.headers)
@@ -149,7 +149,7 @@ class Strip:
             return None
         return max(self.least_pt, min(most_pt, (width_in - 0.06) / of_1_pt))
 
-    def _device(self, stretch: Stretch) -> str:
+    def _device(self, stretch: AlikeLinks) -> str:
         """The device and its MTU, over all networks: `6in4-1, MTU 1480`."""
         devices = dict.fromkeys(end.name for tunnel in stretch.tunnels for end in tunnel.ends)
         mtus = {
@@ -162,7 +162,7 @@ class Strip:
         known = " / ".join(texts) if len(texts) <= 3 else f"{texts[0]} to {texts[-1]}"
         return f"{', '.join(devices)}{f', MTU {known}' if known else ''}"
 
-    def _names(self, axes: Axes, way: Way, y_in: float) -> None:
+    def _names(self, axes: Axes, way: PathRoute, y_in: float) -> None:
         """Writes the names of all nodes, or of those where something happens if there are many."""
         shown: Sequence[str] = list(dict.fromkeys(way.nodes))
         if len(shown) > _MOST_NAMES:

@@ -18,9 +18,9 @@ from ...model.units import VIRTUAL
 from .. import words
 from . import change_panel, data, style
 from .changes import PAIRS, change_handles, changes, value_handles
-from .data import Context, Measured, Panel
+from .data import CombinationPanel, Context, FigureMetric
 from .drawing import Drawing, Picture, paged
-from .lines import Point, line, shift_pt
+from .lines import LevelPoint, line, shift_pt
 from .panels import PanelGrid
 
 MOST_PANELS = 9
@@ -30,12 +30,12 @@ _LABEL_IN = 0.47
 _FLAT = 1.1
 
 
-def drawings(context: Context, items: Sequence[Measured], primary: str | None) -> list[Drawing]:
+def drawings(context: Context, items: Sequence[FigureMetric], primary: str | None) -> list[Drawing]:
     """One figure for each metric of a workload in which a quantity varies, or several if it has many panels."""
     return [drawing for item in items for drawing in _of_metric(context, item, is_primary=item.metric == primary)]
 
 
-def _of_metric(context: Context, item: Measured, *, is_primary: bool) -> list[Drawing]:
+def _of_metric(context: Context, item: FigureMetric, *, is_primary: bool) -> list[Drawing]:
     pages = [item.panels[start : start + MOST_PANELS] for start in range(0, len(item.panels), MOST_PANELS)]
     name = f"{item.workload}-{item.metric}" if item.is_first else f"{item.workload}-{item.metric}-by-{item.main}"
     return paged(
@@ -50,7 +50,7 @@ def _of_metric(context: Context, item: Measured, *, is_primary: bool) -> list[Dr
     )
 
 
-def _caption(context: Context, item: Measured, panels: list[Panel]) -> str:
+def _caption(context: Context, item: FigureMetric, panels: list[CombinationPanel]) -> str:
     compared = _is_compared(context, panels)
     theory = any(estimate.theory is not None for panel in panels for estimate in panel.estimates)
     logarithmic = _is_logarithmic(item)
@@ -85,18 +85,18 @@ def _has_change(finding: Finding) -> bool:
     return words.finite(finding.ratio) is not None
 
 
-def _is_compared(context: Context, panels: Sequence[Panel]) -> bool:
+def _is_compared(context: Context, panels: Sequence[CombinationPanel]) -> bool:
     """True if anything is compared with the experiment's baseline. A native baseline has no run time of a tunnel's
     programs, for example."""
     return any(_has_change(f) and f.baseline == context.baselines([f]) for panel in panels for f in panel.findings)
 
 
-def _all_levels(item: Measured) -> list[float]:
+def _all_levels(item: FigureMetric) -> list[float]:
     assert item.main is not None
     return data.levels_of((e for panel in item.panels for e in panel.estimates), item.main)
 
 
-def _is_logarithmic(item: Measured) -> bool:
+def _is_logarithmic(item: FigureMetric) -> bool:
     """True if the values are times over decades. On an axis from zero, all but the longest would lie on it."""
     return item.unit.removeprefix(VIRTUAL) == "ns" and any(
         style.spans_decades([estimate.value for estimate in panel.estimates]) for panel in item.panels
@@ -106,8 +106,8 @@ def _is_logarithmic(item: Measured) -> bool:
 @dataclass
 class _Sweep:
     context: Context
-    item: Measured
-    panels: list[Panel]
+    item: FigureMetric
+    panels: list[CombinationPanel]
     title: str
     width_in: float
     tips: dict[str, list[str]] = field(default_factory=dict)
@@ -148,7 +148,7 @@ class _Sweep:
             return [large]
         return [large, 0.6 * small] if self.is_change_first else [large, small]
 
-    def _draw_values(self, axes: Axes, panel: Panel, index: int, shared: float | None) -> None:
+    def _draw_values(self, axes: Axes, panel: CombinationPanel, index: int, shared: float | None) -> None:
         scale_of = self.panels if shared is not None else [panel]
         self.divisor, unit = words.common_scale(_values(scale_of), self.item.unit)
         self._values_panel(axes, panel, index, limit=shared)
@@ -156,7 +156,7 @@ class _Sweep:
         if self.is_change_first:
             axes.locator_params(axis="y", nbins=3)
 
-    def _draw_change(self, axes: Axes, panel: Panel, index: int, _shared: float | None) -> None:
+    def _draw_change(self, axes: Axes, panel: CombinationPanel, index: int, _shared: float | None) -> None:
         column = self.item.main
         assert column is not None
         findings = [f for f in panel.findings if column in f.levels and f.baseline == self.context.baselines([f])]
@@ -185,7 +185,7 @@ class _Sweep:
         has_room = len(self.panels) == 1 and len(name) <= 20 and not self.is_change_first
         return f"{name} ({unit}{scale})" if has_room else f"{unit}{scale}"
 
-    def _values_panel(self, axes: Axes, panel: Panel, index: int, *, limit: float | None) -> None:
+    def _values_panel(self, axes: Axes, panel: CombinationPanel, index: int, *, limit: float | None) -> None:
         column = self.item.main
         assert column is not None
         present = self.context.paths(estimate.path for estimate in panel.estimates)
@@ -195,7 +195,7 @@ class _Sweep:
                 key=lambda e: float(e.levels[column]),
             )
             points = [
-                Point(
+                LevelPoint(
                     at=float(e.levels[column]), value=e.value, low=words.finite(e.ci_low), high=words.finite(e.ci_high)
                 )
                 for e in estimates
@@ -218,11 +218,11 @@ class _Sweep:
         else:
             axes.set_ylim(0, self._top(panel, limit))
 
-    def _decades(self, panel: Panel) -> float:
+    def _decades(self, panel: CombinationPanel) -> float:
         values = [estimate.value for estimate in panel.estimates if estimate.value > 0]
         return math.log10(max(values) / min(values)) if values else 0.0
 
-    def _log_limits(self, panel: Panel) -> tuple[float, float]:
+    def _log_limits(self, panel: CombinationPanel) -> tuple[float, float]:
         values = [
             v
             for e in panel.estimates
@@ -232,7 +232,7 @@ class _Sweep:
         pad = (max(values) / min(values)) ** 0.06
         return min(values) / pad / self.divisor, max(values) * pad / self.divisor
 
-    def _top(self, panel: Panel, limit: float | None) -> float:
+    def _top(self, panel: CombinationPanel, limit: float | None) -> float:
         values = [
             v
             for e in panel.estimates
@@ -242,7 +242,7 @@ class _Sweep:
         top = max([*values, limit or 0.0]) / self.divisor
         return top * 1.1 if top > 0 else 1.0
 
-    def _x_axis(self, axes: Axes, panel: Panel, *, labels: bool) -> None:
+    def _x_axis(self, axes: Axes, panel: CombinationPanel, *, labels: bool) -> None:
         column = self.item.main
         assert column is not None
         values = data.levels_of(panel.estimates, column)
@@ -260,7 +260,7 @@ class _Sweep:
         ]
 
 
-def _is_flat(panels: Sequence[Panel]) -> bool:
+def _is_flat(panels: Sequence[CombinationPanel]) -> bool:
     """True if all values of each panel lie within a tenth. Drawn from zero they are lines at the top of an empty panel,
     so the change comes first."""
     return all(
@@ -270,7 +270,7 @@ def _is_flat(panels: Sequence[Panel]) -> bool:
     )
 
 
-def _values(panels: Sequence[Panel]) -> list[float]:
+def _values(panels: Sequence[CombinationPanel]) -> list[float]:
     values = [value for panel in panels for e in panel.estimates for value in (e.value, e.ci_high)]
     return [value for value in values if value is not None and words.finite(value) is not None]
 

@@ -15,7 +15,7 @@ from ..figures.drawing import Drawing, slug
 from ..sections import SECTIONS, ReportData
 from ..tables import Table
 from .figures import Included
-from .floats import Block, Float, Page, table
+from .floats import Float, PaperRoom, RowBlock, table
 from .text import comment
 from .workload_table import workload_tables
 
@@ -38,17 +38,17 @@ def render(
         column_in: width of a column of the paper, in inches; None: as narrow as any.
         only_results: the tables and figures of workloads alone.
     """
-    return _Document(run, analysis, included, Page.of_column(column_in)).text(only_results)
+    return _Document(run, analysis, included, PaperRoom.of_column(column_in)).text(only_results)
 
 
 def render_table(run: Run, item: Table, column_in: float | None = None) -> str:
     """One table as a float, as it stands in `render`."""
     prefix = slug(run.manifest.experiment.name)
-    return table(_plain(item, prefix, _about(run)), Page.of_column(column_in)) + "\n"
+    return table(_plain(item, prefix, _about(run)), PaperRoom.of_column(column_in)) + "\n"
 
 
 class _Document:
-    def __init__(self, run: Run, analysis: Analysis, included: Included | None, page: Page) -> None:
+    def __init__(self, run: Run, analysis: Analysis, included: Included | None, page: PaperRoom) -> None:
         self.run, self.analysis, self.included, self.page = run, analysis, included, page
         self.experiment = run.manifest.experiment
         self.prefix = slug(self.experiment.name)
@@ -61,8 +61,8 @@ class _Document:
         for section in SECTIONS:
             if only_results and section.name != _RESULTS:
                 continue
-            if section.name in _OWN:
-                parts += _OWN[section.name](self)
+            if section.name in _WRITERS:
+                parts += _WRITERS[section.name](self)
             else:
                 filled = section.filled(self.data)
                 floats = _labelled_apart(filled, [self._plain(item) for item in filled])
@@ -115,7 +115,7 @@ class _Document:
             return []
         drawings = [drawing for drawing in self.drawings if drawing.section == section and drawing.workload == workload]
         shown = [] if section == "evidence" else _first(drawings)
-        names = [self.included.one(drawing, self.prefix, self.about) for drawing in shown]
+        names = [self.included.include(drawing, self.prefix, self.about) for drawing in shown]
         left = [drawing for drawing in drawings if drawing not in shown]
         if left:
             of = f" of {workload}" if workload else ""
@@ -130,7 +130,7 @@ class _Document:
         titles = {words.workload_title(name): name for name in rows.by_workload(self.analysis.estimates)}
         keyed = groupby(tables, lambda item: (item.subject, tuple(item.columns)))
         for number, ((title, columns), own) in enumerate(keyed, start=1):
-            blocks = [Block(heading=item.detail, rows=item.rows) for item in own]
+            blocks = [RowBlock(heading=item.detail, rows=item.rows) for item in own]
             name = titles.get(title, slug(title))
             yield Float(
                 label=f"{self.prefix}-{name}-by-{slug(columns[0].name)}-{number}",
@@ -153,7 +153,7 @@ class _Document:
 _RESULTS = "findings"
 """The section with the results of workloads."""
 
-_OWN: dict[str, Callable[[_Document], list[str]]] = {
+_WRITERS: dict[str, Callable[[_Document], list[str]]] = {
     "paths": _Document.paths,
     "rfc-figures": lambda document: document.figures("rfc"),
     "figures": lambda document: document.figures("published"),
@@ -171,7 +171,7 @@ def _plain(item: Table, prefix: str, about: str) -> Float:
         title=item.title,
         caption=f"{item.title}. {about}",
         columns=item.columns,
-        blocks=[Block(rows=item.rows)],
+        blocks=[RowBlock(rows=item.rows)],
     )
 
 

@@ -26,7 +26,7 @@ class Included:
         """That of LaTeX."""
         return "figure" if self.width_in <= MOST_COLUMN_IN else "figure*"
 
-    def one(self, drawing: Drawing, prefix: str, run: str) -> str:
+    def include(self, drawing: Drawing, prefix: str, run: str) -> str:
         """A figure as a float. It has its size where the column is as wide as it was drawn for."""
         return "\n".join(
             [

@@ -37,7 +37,7 @@ _ADDED_LINES = {"heading": 1.4, "rules": 2.5}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Page:
+class PaperRoom:
     """The room that a paper has. In points.
 
     Attributes:
@@ -49,7 +49,7 @@ class Page:
     text_pt: float = 2 * _COLUMN_PT + _BETWEEN_PT
 
     @classmethod
-    def of_column(cls, width_in: float | None) -> Page:
+    def of_column(cls, width_in: float | None) -> PaperRoom:
         """Two columns of that width, in inches; as narrow as any where that is None or no column's."""
         if width_in is None or width_in > MOST_COLUMN_IN:
             return cls()
@@ -58,7 +58,7 @@ class Page:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Block:
+class RowBlock:
     """Rows that belong together, under a heading of their own unless it is empty."""
 
     heading: str = ""
@@ -80,7 +80,7 @@ class Float:
     title: str
     caption: str
     columns: list[Column]
-    blocks: list[Block] = field(default_factory=list)
+    blocks: list[RowBlock] = field(default_factory=list)
     remark: str = ""
 
 
@@ -97,7 +97,7 @@ class _Layout:
     shrunk: bool = False
 
 
-def table(result: Float, page: Page) -> str:
+def table(result: Float, page: PaperRoom) -> str:
     """The table as one float, or as several where it is long."""
     layout = _layout(result, page)
     parts = _parts(result, layout)
@@ -105,7 +105,7 @@ def table(result: Float, page: Page) -> str:
     return f"% {comment(result.remark)}\n{text}" if result.remark else text
 
 
-def _layout(result: Float, page: Page) -> _Layout:
+def _layout(result: Float, page: PaperRoom) -> _Layout:
     natural = [max(map(width_em, (column.name, *cells))) for column, cells in _by_column(result)]
     words_em = [
         max(width_em(word) for text in (column.name, *cells) for word in text.split(" "))
@@ -191,7 +191,7 @@ def _parts(result: Float, layout: _Layout) -> list[Float]:
     floats = []
     for number, part in enumerate(parts, start=1):
         blocks = [
-            Block(heading=key, rows=[row for _, row in rows]) for key, rows in groupby(part, lambda item: item[0])
+            RowBlock(heading=key, rows=[row for _, row in rows]) for key, rows in groupby(part, lambda item: item[0])
         ]
         suffix = f" ({number} of {len(parts)})" if len(parts) > 1 else ""
         floats.append(

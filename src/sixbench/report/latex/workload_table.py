@@ -28,7 +28,7 @@ from ..finding_columns import (
 )
 from ..tables import Column
 from ..typed_cells import IntervalCell, TypedCell
-from .floats import Block, Float
+from .floats import Float, RowBlock
 
 MOST_ROWS = 120
 """Rows that a paper may have of a workload, on three floats or four; of more, only the primary metric is shown."""
@@ -80,7 +80,7 @@ class _Maker:
             caption=f"{self._caption(shared_unit)} {run}",
             columns=[Column(name=self._column_heading(column), align=column.align) for column in kept],
             blocks=[
-                Block(
+                RowBlock(
                     heading=self._heading(result, shared_unit),
                     rows=[[_text(row[column], result.unit_in(column)) for column in kept] for row in result.rows],
                 )

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...model.trial import TrialRecord
-from ..rfc_test import Ask, Place, RfcTest, Value, asked
+from ..rfc_test import Ask, RfcPlace, RfcTest, Value, asked
 from ..searching import bisect, found_again
 from ..throughput import load_trial, says_loss
 
@@ -26,9 +26,9 @@ AS_FAST = 0.99
 """The share of the rate of bursts from which on a throughput is as good as that rate."""
 
 
-def _run(ask: Ask, place: Place) -> None:
+def _run(ask: Ask, place: RfcPlace) -> None:
     if _nothing(place) is None:
-        for _ in range(place.own.bursts):
+        for _ in range(place.lengths.bursts):
             _longest(ask, place)
 
 
@@ -36,7 +36,7 @@ class _NotSent(Exception):
     """The tester could not send a burst."""
 
 
-def _longest(ask: Ask, place: Place) -> int | None:
+def _longest(ask: Ask, place: RfcPlace) -> int | None:
     """The longest burst without loss; 0: even a single frame is lost. None: the tester could not send one."""
     rate_pps = _rate_pps(place)
 
@@ -54,17 +54,17 @@ def _longest(ask: Ask, place: Place) -> int | None:
         return None
 
 
-def _most(place: Place) -> int:
+def _most(place: RfcPlace) -> int:
     """The longest burst that is tried."""
-    return max(1, round(place.own.burst_s * _rate_pps(place)))
+    return max(1, round(place.lengths.burst_s * _rate_pps(place)))
 
 
-def _rate_pps(place: Place) -> int:
+def _rate_pps(place: RfcPlace) -> int:
     most_pps = place.line_pps or place.tester_pps
     return max(1, int(most_pps or 1))
 
 
-def _nothing(place: Place) -> Value | None:
+def _nothing(place: RfcPlace) -> Value | None:
     """The remark in place of the result where there is nothing to look for."""
     nothing = Value(name=MEAN, unit="frames", value=None, trials=0)
     if place.throughput_pps is None:
@@ -80,19 +80,21 @@ def _nothing(place: Place) -> Value | None:
     return None
 
 
-def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
+def _values(records: Sequence[TrialRecord], place: RfcPlace) -> list[Value]:
     """RFC 9004 section 6.4."""
     nothing = _nothing(place)
     if nothing is not None:
         return [nothing]
-    numbers = [burst for burst in found_again(_longest, records, place, place.own.bursts) if burst is not None]
+    numbers = [burst for burst in found_again(_longest, records, place, place.lengths.bursts) if burst is not None]
     rate_pps = _rate_pps(place)
     if not numbers:
         why_not = "the tester could not send bursts"
         return [Value(name=MEAN, unit="frames", value=None, trials=0, rate_pps=rate_pps, remark=why_not)]
     mean = statistics.fmean(numbers)
     longest = _most(place)
-    remark = f"bursts of up to {longest} frames were tried: {place.own.burst_s:g} s" if max(numbers) == longest else ""
+    remark = (
+        f"bursts of up to {longest} frames were tried: {place.lengths.burst_s:g} s" if max(numbers) == longest else ""
+    )
     implied_s = mean / rate_pps
     corrected_s = implied_s * (1 - (place.throughput_pps or 0) / rate_pps)
     spread = statistics.stdev(numbers) if len(numbers) > 1 else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...model.trial import TrialRecord
-from ..rfc_test import Ask, Place, RfcTest, Value, asked, summary
+from ..rfc_test import Ask, RfcPlace, RfcTest, Value, asked, summary
 from ..searching import Bisected, bisect, found_again
 from . import establishment
 
@@ -22,12 +22,12 @@ class _NotOffered(Exception):
     """The tester could not open so many connections at that rate."""
 
 
-def _run(ask: Ask, place: Place) -> None:
-    for _ in range(place.own.repetitions if establishment.safe(place) is not None else 0):
+def _run(ask: Ask, place: RfcPlace) -> None:
+    for _ in range(place.lengths.repetitions if establishment.safe(place) is not None else 0):
         _most(ask, place)
 
 
-def _most(ask: Ask, place: Place) -> Bisected | None:
+def _most(ask: Ask, place: RfcPlace) -> Bisected | None:
     """None: the tester could not do it."""
     safe = establishment.safe(place)
     assert safe is not None, "without a rate nothing is asked"
@@ -40,23 +40,23 @@ def _most(ask: Ask, place: Place) -> Bisected | None:
         return establishment.all_alive(record)
 
     try:
-        return bisect(succeeds, FIRST, _limit(place, safe.per_s), place.own.width)
+        return bisect(succeeds, FIRST, _limit(place, safe.per_s), place.lengths.width)
     except _NotOffered:
         return None
 
 
-def _limit(place: Place, per_s: int) -> int:
+def _limit(place: RfcPlace, per_s: int) -> int:
     is_udp = establishment.transport(place)["transport"] == "udp"
-    return min(place.own.most_connections, LONGEST_S * per_s) if is_udp else place.own.most_connections
+    return min(place.lengths.most_connections, LONGEST_S * per_s) if is_udp else place.lengths.most_connections
 
 
-def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
+def _values(records: Sequence[TrialRecord], place: RfcPlace) -> list[Value]:
     name, unit = "connections kept", "connections"
     safe = establishment.safe(place)
     if safe is None:
         why_not = "no establishment rate is known"
         return [Value(name=name, unit=unit, value=None, trials=0, remark=why_not)]
-    results = [item for item in found_again(_most, records, place, place.own.repetitions) if item is not None]
+    results = [item for item in found_again(_most, records, place, place.lengths.repetitions) if item is not None]
     remark = _without_limit(results)
     if records and not results:
         remark = "the tester could not offer them"

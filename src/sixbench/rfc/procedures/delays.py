@@ -9,22 +9,22 @@ from ...model.parameter import Scalar
 from ...model.trial import TrialRecord
 from ...model.workloads.frames_stamps import Stamped, stamped_flows
 from ..lengths import Lengths
-from ..rfc_test import Ask, Place, Value, asked, summary
+from ..rfc_test import Ask, RfcPlace, Value, asked, summary
 
 NO_THROUGHPUT = "no throughput is known at which to measure"
 
 
-def repeat(ask: Ask, place: Place, params: dict[str, Scalar]) -> None:
+def repeat(ask: Ask, place: RfcPlace, params: dict[str, Scalar]) -> None:
     """Asks for the repetitions at the throughput rate, where there is one."""
     if place.throughput_pps is None:
         return
-    for _ in range(place.own.repetitions):
+    for _ in range(place.lengths.repetitions):
         asked(ask, {"rate_pps": place.throughput_pps, **params})
 
 
 def of_both_directions(
     records: Sequence[TrialRecord],
-    place: Place,
+    place: RfcPlace,
     quantities: Iterable[tuple[str, str, str]],
     *,
     may_be_stamped: bool = False,
@@ -64,7 +64,7 @@ def _by_hardware(value: Value, stamped: Sequence[Stamped]) -> Value:
     return replace(value, stamped=fewest, remark="; ".join(filter(None, (value.remark, words))))
 
 
-def remark_of(records: Sequence[TrialRecord], place: Place) -> str:
+def remark_of(records: Sequence[TrialRecord], place: RfcPlace) -> str:
     """The reason why there is no delay, or the loss in the midst of the trials, which are at a rate that lost nothing
     before."""
     if place.throughput_pps is None:

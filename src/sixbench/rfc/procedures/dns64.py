@@ -16,7 +16,7 @@ from ...model.quoting import listed
 from ...model.reason import ReasonKind
 from ...model.trial import TrialRecord
 from ...model.workloads.dns64 import MAX_WAITING
-from ..rfc_test import Ask, Place, RfcTest, SelfTest, Value, asked, summary
+from ..rfc_test import Ask, RfcPlace, RfcTest, SelfTest, Value, asked, summary
 from ..searching import bisect, found_again
 from ..throughput import spoiled_by_tester
 from . import delays
@@ -35,7 +35,7 @@ say of what; a tenth of r is the stricter reading."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rate:
+class AnswerRate:
     """The end of a search.
 
     Attributes:
@@ -55,21 +55,21 @@ class Rate:
 class _Ended(Exception):
     """A search ends early."""
 
-    def __init__(self, rate: Rate) -> None:
+    def __init__(self, rate: AnswerRate) -> None:
         super().__init__()
         self.rate = rate
 
 
-def _run(ask: Ask, place: Place) -> None:
+def _run(ask: Ask, place: RfcPlace) -> None:
     for _ in range(_searches(place)):
         _highest(ask, place)
 
 
-def _searches(place: Place) -> int:
-    return 1 if place.is_tester else place.own.repetitions
+def _searches(place: RfcPlace) -> int:
+    return 1 if place.is_tester else place.lengths.repetitions
 
 
-def _highest(ask: Ask, place: Place) -> Rate:
+def _highest(ask: Ask, place: RfcPlace) -> AnswerRate:
     """Searches once. What the tester cannot ask is too much."""
     refused: dict[int, str] = {}
     failed: dict[int, TrialRecord] = {}
@@ -83,7 +83,7 @@ def _highest(ask: Ask, place: Place) -> Rate:
 
         params = {
             "rate_per_s": per_s,
-            "duration_ns": round(place.own.questions_s * 1e9),
+            "duration_ns": round(place.lengths.questions_s * 1e9),
             "timeout_ns": SELF_TEST_TIMEOUT_NS if place.is_tester else TIMEOUT_NS,
             "self_test": place.is_tester,
         }
@@ -91,10 +91,10 @@ def _highest(ask: Ask, place: Place) -> Rate:
         if record is None:
             refused[per_s] = late[-1].reasons[0].text if late[-1].reasons else "it was not carried out"
             if per_s == FIRST_PER_S:
-                raise _Ended(Rate(per_s=0, is_testers=True, why=f"the tester could not ask: {refused[per_s]}"))
+                raise _Ended(AnswerRate(per_s=0, is_testers=True, why=f"the tester could not ask: {refused[per_s]}"))
             return False
         if record.metrics.get("questions_wrong_ratio"):
-            raise _Ended(Rate(per_s=0, why=_became(record), is_wrong=True))
+            raise _Ended(AnswerRate(per_s=0, why=_became(record), is_wrong=True))
         if record.status == "ok" and record.metrics.get("questions_answered_ratio") == 1:
             return True
         failed[per_s] = record
@@ -102,10 +102,10 @@ def _highest(ask: Ask, place: Place) -> Rate:
 
     try:
         most_per_s = SELF_TEST_MOST_PER_S if place.is_tester else MOST_PER_S
-        result = bisect(succeeds, FIRST_PER_S, most_per_s, place.own.width)
+        result = bisect(succeeds, FIRST_PER_S, most_per_s, place.lengths.width)
     except _Ended as ended:
         return ended.rate
-    return Rate(
+    return AnswerRate(
         per_s=result.highest,
         is_testers=result.lowest in refused,
         why=_became(failed[min(failed)]) if failed else None,
@@ -135,7 +135,7 @@ def _became(record: TrialRecord) -> str:
     return f"of the questions {at} {listed(names)}" if names else f"no question {at} had an answer"
 
 
-def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
+def _values(records: Sequence[TrialRecord], place: RfcPlace) -> list[Value]:
     rates = list(found_again(_highest, records, place, _searches(place)))
     is_wrong = any(rate.is_wrong for rate in rates)
     values = [] if is_wrong else [float(rate.per_s) for rate in rates if rate.per_s]
@@ -154,7 +154,7 @@ def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
     return [replace(own, is_testers=is_testers, self_test=self_test)]
 
 
-def _remarks(rates: Sequence[Rate]) -> list[str]:
+def _remarks(rates: Sequence[AnswerRate]) -> list[str]:
     """Remarks on searches that found no rate."""
     wrong = next((rate for rate in rates if rate.is_wrong), None)
     if wrong is not None:

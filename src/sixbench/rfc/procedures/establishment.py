@@ -14,7 +14,7 @@ from ...model.path import Path
 from ...model.reason import ReasonKind
 from ...model.trial import TrialRecord
 from ..lengths import Lengths
-from ..rfc_test import Ask, Place, RfcTest, Value, asked, summary
+from ..rfc_test import Ask, RfcPlace, RfcTest, Value, asked, summary
 from ..searching import bisect, found_again
 from ..state import keeps_state
 from ..throughput import spoiled_by_tester
@@ -28,7 +28,7 @@ TIMEOUT_NS = 900_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rate:
+class ConnectionRate:
     """The end of a search.
 
     Attributes:
@@ -42,13 +42,13 @@ class Rate:
     is_testers: bool
 
 
-def _run(ask: Ask, place: Place) -> None:
-    for _ in range(place.own.repetitions):
+def _run(ask: Ask, place: RfcPlace) -> None:
+    for _ in range(place.lengths.repetitions):
         _highest(ask, place)
 
 
-def _highest(ask: Ask, place: Place) -> Rate:
-    refused, count = list[int](), place.own.connections
+def _highest(ask: Ask, place: RfcPlace) -> ConnectionRate:
+    refused, count = list[int](), place.lengths.connections
 
     def succeeds(per_s: int) -> bool:
         record = asked(
@@ -64,12 +64,12 @@ def _highest(ask: Ask, place: Place) -> Rate:
     while not succeeds(FIRST_PER_S):
         count //= 2
         if refused or count < LEAST_COUNT:
-            return Rate(per_s=0, count=0, is_testers=bool(refused))
-    result = bisect(succeeds, 2 * FIRST_PER_S, MOST_PER_S, place.own.width)
-    return Rate(per_s=max(FIRST_PER_S, result.highest), count=count, is_testers=result.lowest in refused)
+            return ConnectionRate(per_s=0, count=0, is_testers=bool(refused))
+    result = bisect(succeeds, 2 * FIRST_PER_S, MOST_PER_S, place.lengths.width)
+    return ConnectionRate(per_s=max(FIRST_PER_S, result.highest), count=count, is_testers=result.lowest in refused)
 
 
-def transport(place: Place) -> dict[str, Scalar]:
+def transport(place: RfcPlace) -> dict[str, Scalar]:
     """Kind of the connections: of UDP by RFC 9693, of TCP by RFC 3511."""
     return {"transport": "udp" if place.profile == "9693" else "tcp"}
 
@@ -85,22 +85,22 @@ def all_alive(record: TrialRecord) -> bool:
     return record.status == "ok" and record.metrics.get("connections_alive_count") == record.params.get("count")
 
 
-def rates(records: Sequence[TrialRecord], place: Place) -> list[Rate]:
+def rates(records: Sequence[TrialRecord], place: RfcPlace) -> list[ConnectionRate]:
     """The results of the recorded searches."""
-    return list(found_again(_highest, records, place, place.own.repetitions))
+    return list(found_again(_highest, records, place, place.lengths.repetitions))
 
 
-def safe(place: Place) -> Rate | None:
+def safe(place: RfcPlace) -> ConnectionRate | None:
     """Half of the lowest rate that the searches found, and the fewest connections, with which other tests establish
     connections. None: there is none."""
     results = [rate for rate in rates(place.before.get(TEST.name, []), place) if rate.per_s]
     if not results:
         return None
     per_s, count = min(rate.per_s for rate in results) // 2, min(rate.count for rate in results)
-    return Rate(per_s=per_s, count=count, is_testers=False)
+    return ConnectionRate(per_s=per_s, count=count, is_testers=False)
 
 
-def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
+def _values(records: Sequence[TrialRecord], place: RfcPlace) -> list[Value]:
     results = rates(records, place)
     known = [float(rate.per_s) for rate in results if rate.per_s]
     remarks = []
@@ -108,8 +108,8 @@ def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
         remarks.append(f"none at {FIRST_PER_S}/s")
     if any(rate.is_testers for rate in results):
         remarks.append("the tester was the limit")
-    fewest = min((rate.count for rate in results if rate.per_s), default=place.own.connections)
-    if fewest < place.own.connections:
+    fewest = min((rate.count for rate in results if rate.per_s), default=place.lengths.connections)
+    if fewest < place.lengths.connections:
         remarks.append(f"with {fewest} connections: more were not all kept at {FIRST_PER_S}/s")
     own = summary("connections established", "1/s", known, place=place, remark="; ".join(remarks))
     return [replace(own, is_testers=any(rate.is_testers for rate in results))]

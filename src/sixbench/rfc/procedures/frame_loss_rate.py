@@ -5,32 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...model.trial import TrialRecord
-from ..rfc_test import Ask, Place, RfcTest, Value, asked
+from ..rfc_test import Ask, RfcPlace, RfcTest, Value, asked
 from ..throughput import load_of, load_trial, says_loss
 
 STEP_PERCENT = 10
 """RFC 2544 section 26.3: steps of 10 % or finer, of the line's rate; of the tester's where no line has one."""
 
 
-def _run(ask: Ask, place: Place) -> None:
+def _run(ask: Ask, place: RfcPlace) -> None:
     without = 0
     for percent in range(100, 0, -STEP_PERCENT):
         rate_pps = _rate_pps(place, percent)
         if rate_pps is None or without == 2:
             return
-        params = {"rate_pps": rate_pps, "duration_ns": round(place.own.loss_s * 1e9)}
+        params = {"rate_pps": rate_pps, "duration_ns": round(place.lengths.loss_s * 1e9)}
         record = asked(ask, params, says_loss)
         trial = None if record is None else load_trial(record)
         if trial is not None:
             without = 0 if trial.loss_ratio > 0 else without + 1
 
 
-def _rate_pps(place: Place, percent: int) -> int | None:
+def _rate_pps(place: RfcPlace, percent: int) -> int | None:
     most_pps = place.line_pps or place.tester_pps
     return None if most_pps is None else max(1, int(most_pps * percent / 100))
 
 
-def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
+def _values(records: Sequence[TrialRecord], place: RfcPlace) -> list[Value]:
     of_tester = "" if place.line_pps is not None else "of the tester's rate, because no line has one"
     values = []
     for percent in range(100, 0, -STEP_PERCENT):

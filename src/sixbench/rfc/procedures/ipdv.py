@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...model.trial import TrialRecord
-from ..rfc_test import Place, RfcTest, Value, summary
+from ..rfc_test import RfcPlace, RfcTest, Value, summary
 from . import delays, pdv
 
 _ENDS = (("forward", "server", "forward_receiver"), ("reverse", "client", "reverse_receiver"))
 _NAMES = (("least IPDV", "min_ns"), ("median IPDV", "p50_ns"), ("largest IPDV", "max_ns"))
 
 
-def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
+def _values(records: Sequence[TrialRecord], place: RfcPlace) -> list[Value]:
     valid = [record for record in records if record.status == "ok"]
     remark = delays.remark_of(records, place)
     results = []

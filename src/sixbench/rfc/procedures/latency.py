@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...model.trial import TrialRecord
-from ..rfc_test import MEAN_PROFILES, Ask, Place, RfcTest, Value
+from ..rfc_test import MEAN_PROFILES, Ask, RfcPlace, RfcTest, Value
 from . import delays
 
 LEAST_TAGGED = 500
@@ -24,8 +24,8 @@ _OF_8219 = (
 )
 
 
-def _run(ask: Ask, place: Place) -> None:
-    lengths = place.own
+def _run(ask: Ask, place: RfcPlace) -> None:
+    lengths = place.lengths
     delays.repeat(
         ask,
         place,
@@ -33,7 +33,7 @@ def _run(ask: Ask, place: Place) -> None:
     )
 
 
-def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
+def _values(records: Sequence[TrialRecord], place: RfcPlace) -> list[Value]:
     quantities = _OF_2544 if place.profile in MEAN_PROFILES else _OF_8219
     return delays.of_both_directions(records, place, quantities, may_be_stamped=True)
 

@@ -8,7 +8,7 @@ from ...model.network import Network
 from ...model.path import Path
 from ...model.trial import TrialRecord
 from .. import throughput as search
-from ..rfc_test import Ask, Place, RfcTest, Value
+from ..rfc_test import Ask, RfcPlace, RfcTest, Value
 from ..state import keeps_state
 from . import throughput
 
@@ -16,12 +16,12 @@ FLOWS = 256
 """Pairs of pseudo-random ports, which take turns (RFC 4814)."""
 
 
-def _run(ask: Ask, place: Place) -> None:
-    search.run(throughput.loads(ask), place.own, place.most_pps)
+def _run(ask: Ask, place: RfcPlace) -> None:
+    search.run(throughput.loads(ask), place.lengths, place.most_pps)
 
 
-def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
-    result = search.read(records, place.own.goals[:1])[0]
+def _values(records: Sequence[TrialRecord], place: RfcPlace) -> list[Value]:
+    result = search.read(records, place.lengths.goals[:1])[0]
     many, number = result.bounds.lower_pps, place.throughput_pps
     remark = result.failed or ("no rate meets the goal" if many is None else "")
     if not result.is_settled and result.refused_why:

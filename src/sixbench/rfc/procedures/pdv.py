@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...model.trial import TrialRecord
-from ..rfc_test import Ask, Place, RfcTest, Value
+from ..rfc_test import Ask, RfcPlace, RfcTest, Value
 from . import delays
 
 
-def _run(ask: Ask, place: Place) -> None:
-    delays.repeat(ask, place, {"duration_ns": round(place.own.variation_s * 1e9)})
+def _run(ask: Ask, place: RfcPlace) -> None:
+    delays.repeat(ask, place, {"duration_ns": round(place.lengths.variation_s * 1e9)})
 
 
-def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
+def _values(records: Sequence[TrialRecord], place: RfcPlace) -> list[Value]:
     return delays.of_both_directions(records, place, (("PDV", "pdv_p999_ns", "pdv_reverse_p999_ns"),))
 
 

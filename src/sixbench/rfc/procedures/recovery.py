@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...model.trial import TrialRecord
-from ..rfc_test import Ask, Place, RfcTest, Value, asked, summary
+from ..rfc_test import Ask, RfcPlace, RfcTest, Value, asked, summary
 from . import delays
 
 NAME = "time to recover"
@@ -17,10 +17,10 @@ AS_FAST = 0.99
 """The share of the line's rate from which on a throughput leaves no room for an overload."""
 
 
-def _run(ask: Ask, place: Place) -> None:
+def _run(ask: Ask, place: RfcPlace) -> None:
     if _nothing(place) is not None:
         return
-    rate_pps, lengths = _rate_pps(place), place.own
+    rate_pps, lengths = _rate_pps(place), place.lengths
     params = {
         "rate_pps": rate_pps,
         "step_after_ns": round(lengths.overload_s * 1e9),
@@ -32,11 +32,11 @@ def _run(ask: Ask, place: Place) -> None:
             return
 
 
-def _rate_pps(place: Place) -> int:
+def _rate_pps(place: RfcPlace) -> int:
     return int(min(OVER * (place.throughput_pps or 1), place.line_pps or float("inf")))
 
 
-def _nothing(place: Place) -> Value | None:
+def _nothing(place: RfcPlace) -> Value | None:
     """The remark in place of the result where nothing is measured."""
     nothing = Value(name=NAME, unit="ns", value=None, trials=0)
     if place.throughput_pps is None:
@@ -46,7 +46,7 @@ def _nothing(place: Place) -> Value | None:
     return None
 
 
-def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
+def _values(records: Sequence[TrialRecord], place: RfcPlace) -> list[Value]:
     nothing = _nothing(place)
     if nothing is not None:
         return [nothing]
@@ -60,7 +60,7 @@ def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
         remark = "no overload lost frames, so that there was nothing to recover from"
     elif len(overloaded) < len(valid):
         remark = f"{len(valid) - len(overloaded)} of {len(valid)} overloads lost no frames, and do not count"
-    elif any(time_ns > 0.9e9 * place.own.recovering_s for time_ns in times):
+    elif any(time_ns > 0.9e9 * place.lengths.recovering_s for time_ns in times):
         remark = "it lost frames until the end: it may not have recovered"
     return [summary(NAME, "ns", times, place=place, rate_pps=_rate_pps(place), remark=remark)]
 

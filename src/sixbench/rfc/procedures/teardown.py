@@ -7,21 +7,21 @@ from collections.abc import Sequence
 from ...model.network import Network
 from ...model.path import Path
 from ...model.trial import TrialRecord
-from ..rfc_test import Ask, Place, RfcTest, Value, asked, summary
+from ..rfc_test import Ask, RfcPlace, RfcTest, Value, asked, summary
 from . import establishment
 
 
-def _run(ask: Ask, place: Place) -> None:
+def _run(ask: Ask, place: RfcPlace) -> None:
     safe = establishment.safe(place)
     if safe is None:
         return
     params = {**establishment.transport(place), "count": safe.count, "rate_per_s": safe.per_s}
-    for _ in range(place.own.repetitions):
+    for _ in range(place.lengths.repetitions):
         if asked(ask, params) is None:
             return
 
 
-def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
+def _values(records: Sequence[TrialRecord], place: RfcPlace) -> list[Value]:
     name = "teardown_rate_per_s"
     rates = [record.metrics[name] for record in records if record.status == "ok" and name in record.metrics]
     remark = "" if rates else "no establishment rate is known" if not records else "the kernel does not report the time"

@@ -8,15 +8,15 @@ from ...model.trial import TrialRecord
 from .. import throughput
 from ..goal import LoadTrial
 from ..lengths import Lengths
-from ..rfc_test import Ask, Place, RfcTest, Value
+from ..rfc_test import Ask, RfcPlace, RfcTest, Value
 from ..search import Measure
 
 ABOUT_TRIALS = 12
 """About how many a search takes."""
 
 
-def _run(ask: Ask, place: Place) -> None:
-    throughput.run(loads(ask), place.own, place.most_pps)
+def _run(ask: Ask, place: RfcPlace) -> None:
+    throughput.run(loads(ask), place.lengths, place.most_pps)
 
 
 def loads(ask: Ask) -> Measure:
@@ -33,7 +33,7 @@ def shortened(lengths: Lengths) -> str:
     return f"trials that decide last {lengths.goals[0].final_s:g} s"
 
 
-def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
+def _values(records: Sequence[TrialRecord], place: RfcPlace) -> list[Value]:
     """None: a throughput has bounds for each goal, and a table of its own."""
     return []
 

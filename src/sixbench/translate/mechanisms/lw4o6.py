@@ -81,7 +81,11 @@ def _first_line(given: Given) -> FirstLine:
         return _b4_line(others, table)
     line, *further = (
         tunnel_line(
-            {**others, "local": br}, "lw4o6", "ipv6", "ipv4", {"kind": "map", "rules": [row.told for row in rows]}
+            {**others, "local": br},
+            "lw4o6",
+            "ipv6",
+            "ipv4",
+            {"kind": "map", "rules": [row.protocol_form for row in rows]},
         )
         for br, rows in table.items()
     )
@@ -101,7 +105,7 @@ def _b4_line(others: Given, table: dict[str, list[Rule]]) -> FirstLine:
     if len(rows) != 1:
         raise UsageError(f"an lwB4 has one --binding, and not {len(rows)}")
     [(br, row)] = rows
-    mapping = {"kind": "map", "own": row.told, "border_relay": br}
+    mapping = {"kind": "map", "own": row.protocol_form, "border_relay": br}
     return tunnel_line({**others, "local": str(row.ipv6.network_address)}, "lw4o6", "ipv6", "ipv4", mapping)
 
 

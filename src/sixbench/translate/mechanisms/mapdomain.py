@@ -70,10 +70,10 @@ def map_node(given: Given) -> MapNode:
     """The border relay, or a customer edge. Raises `UsageError` where it cannot be."""
     rules = rules_of(given)
     if CUSTOMER_EDGE.name not in given:
-        return MapNode(domain={"own": None, "rules": [rule.told for rule in rules]}, address=None)
+        return MapNode(domain={"own": None, "rules": [rule.protocol_form for rule in rules]}, address=None)
     rule, ipv4, psid = edge_of(given)
-    others = [rule.told for rule in rules] if given.get(MESH.name) else []
-    provisioned = rule.provisioned(ipv4, psid).told
+    others = [rule.protocol_form for rule in rules] if given.get(MESH.name) else []
+    provisioned = rule.provisioned(ipv4, psid).protocol_form
     return MapNode(domain={"own": provisioned, "rules": others}, address=rule.address(ipv4, psid))
 
 

@@ -13,7 +13,7 @@ from ipaddress import IPv4Address
 from ...mechanisms import tayga
 
 SOURCE = IPv4Address("192.0.0.10")
-PROGRAM = IPv4Address(tayga.OWN)
+PROGRAM = IPv4Address(tayga.TAYGA_ADDRESS)
 NODE = IPv4Address("192.0.0.9")
 """That of its node, which cannot have the same."""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ...bench.settling import is_waiting
-from ...model.observation import Count, CountersAnswer, TranslatorState, TunnelState
+from ...model.observation import CountersAnswer, PacketCount, TranslatorState, TunnelState
 
 Verdict = Literal["translated", "answered", "dropped", "waits"]
 
@@ -186,7 +186,7 @@ def of_tunnels(states: Mapping[str, TunnelState], node: CountersAnswer) -> Devic
     left to it."""
     outcomes: Counter[str] = Counter()
     for state in states.values():
-        counts: dict[str, Count | None] = {
+        counts: dict[str, PacketCount | None] = {
             "fast encapsulated": state.encapsulated,
             "fast decapsulated": state.decapsulated,
             "slow encapsulated": state.slow_encapsulated,

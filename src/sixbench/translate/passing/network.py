@@ -15,7 +15,7 @@ from ...model.capture_file import addresses_of
 from ...model.device import Device
 from ...model.leg import Address
 from ...model.network import Blueprint
-from ...model.stage import Request, Stage
+from ...model.stage import NodeRequest, Stage
 from ...model.topology import Family, Interface, Link, Node, Topology
 
 Side = Literal["near", "far"]
@@ -176,10 +176,10 @@ def blueprint_of(
     )
 
 
-def _rule(line: str) -> Request:
+def _rule(line: str) -> NodeRequest:
     """A rule of IPv6: ip(8) takes the family as an option alone, and `ip -batch` has none in its lines."""
 
     def refusal(answer: Mapping[str, Any]) -> str | None:
         return None if answer["exit"] == 0 else " ".join(str(answer["stderr"]).split())
 
-    return Request(op="exec", fields={"argv": ["ip", "-6", *line.split()]}, check=refusal)
+    return NodeRequest(op="exec", fields={"argv": ["ip", "-6", *line.split()]}, check=refusal)

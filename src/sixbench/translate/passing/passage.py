@@ -14,8 +14,8 @@ from ...agent.requests import (
     Counters,
     Exec,
     PacketSend,
-    TranslatorCounters,
-    TunnelCounters,
+    TranslatorCountersRequest,
+    TunnelCountersRequest,
 )
 from ...bench.laboratory import Laboratory
 from ...mechanisms import find_engine
@@ -279,9 +279,9 @@ class DevicePassage(AbstractContextManager["DevicePassage"]):
         if self._device_is_silent:
             return of_program(node.answer(Counters()), names)
         if not isinstance(self._devices[0], Translator):
-            tunnels = node.answer(TunnelCounters()).tunnels
+            tunnels = node.answer(TunnelCountersRequest()).tunnels
             return of_tunnels(tunnels, node.answer(Counters()))
-        [state] = node.answer(TranslatorCounters()).translators.values()
+        [state] = node.answer(TranslatorCountersRequest()).translators.values()
         counted = of_translator(state, node.answer(Counters()), names)
         self._backlog.note(counted)
         return counted
