@@ -187,12 +187,12 @@ def recorded(generator: np.random.Generator, shape: tuple[int, int]) -> Array:
     drawn block by block, as the order of a block is: the truth is no difference."""
     series = _recorded_logs()
     runs, n = shape
-    found = np.empty(shape)
+    empty = np.empty(shape)
     for row in range(runs):
-        one = series[generator.integers(len(series))]
-        start = generator.integers(len(one))
-        found[row] = np.take(one, range(start, start + n), mode="wrap")
-    values: Array = found * generator.choice([-1.0, 1.0], shape)
+        actual_values = series[generator.integers(len(series))]
+        start = generator.integers(len(actual_values))
+        empty[row] = np.take(actual_values, range(start, start + n), mode="wrap")
+    values: Array = empty * generator.choice([-1.0, 1.0], shape)
     return values
 
 
@@ -211,7 +211,7 @@ def _with_wild(generator: np.random.Generator, values: Array) -> Array:
 
 def _recorded_logs() -> list[Array]:
     recordings = json.loads(RECORDED.read_text())
-    return [np.array(one["path"]) - np.array(one["baseline"]) for one in recordings.values()]
+    return [np.array(recording["path"]) - np.array(recording["baseline"]) for recording in recordings.values()]
 
 
 NOISES: dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]] = {
@@ -305,13 +305,13 @@ def _unit(n: int) -> float:
 
 
 def _factors(n: int) -> list[float]:
-    generator, found = np.random.default_rng([11, n]), []
+    generator, factors = np.random.default_rng([11, n]), []
     for _ in range(20 if n <= 12 else 8 if n <= 30 else 3):
         centre, error, _ = biweight.centres(generator.normal(size=(50_000, n)))
-        found.append(np.abs(centre) / error)
-    quantiles = np.quantile(np.concatenate(found), [1 - chance for chance in biweight_table.CHANCES])
+        factors.append(np.abs(centre) / error)
+    quantiles = np.quantile(np.concatenate(factors), [1 - chance for chance in biweight_table.CHANCES])
     students = [student_quantile(1 - chance / 2, n - 1) for chance in biweight_table.CHANCES]
-    return [float(one / other) for one, other in zip(quantiles, students, strict=True)]
+    return [float(quantile / other) for quantile, other in zip(quantiles, students, strict=True)]
 
 
 # --- recordings ---------------------------------------------------------------------------------------------------
@@ -326,7 +326,7 @@ def record(directory: Path) -> None:
     run = read_run(directory)
     experiment = run.manifest.experiment
     again = next(path for path in experiment.paths if path.aa_of is not None)
-    found = {}
+    collected = {}
     for combination in experiment.combinations:
         column = METRICS[WORKLOADS[combination.workload.kind].primary].column
         values: dict[str, dict[int, float]] = {again.name: {}, experiment.baseline: {}}
@@ -334,12 +334,12 @@ def record(directory: Path) -> None:
             if trial.combination == combination.name and trial.status == "ok" and trial.path in values:
                 values[trial.path][trial.block] = round(math.log(trial.metrics[column]), 4)
         both = sorted(values[again.name].keys() & values[experiment.baseline].keys())
-        found[f"{directory.name}: {combination.workload.kind}"] = {
+        collected[f"{directory.name}: {combination.workload.kind}"] = {
             "path": [values[again.name][block] for block in both],
             "baseline": [values[experiment.baseline][block] for block in both],
         }
     kept = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
-    RECORDED.write_text(json.dumps(kept | found, separators=(",", ":")).replace('},"', '},\n"') + "\n")
+    RECORDED.write_text(json.dumps(kept | collected, separators=(",", ":")).replace('},"', '},\n"') + "\n")
 
 
 def print_variates(directories: list[Path]) -> None:
@@ -368,13 +368,13 @@ def print_variates(directories: list[Path]) -> None:
                 b for b in sorted({b for b, _ in trials}) if {(b, again.name), (b, experiment.baseline)} <= set(trials)
             ]
             pairs = [(trials[b, again.name], trials[b, experiment.baseline]) for b in blocks]
-            logs = np.array([math.log(one.metrics[column] / other.metrics[column]) for one, other in pairs])
-            told = [
+            logs = np.array([math.log(item.metrics[column] / other.metrics[column]) for item, other in pairs])
+            output = [
                 f"{directory.name} {combination.workload.kind}: n = {len(logs)}, scatter {100 * _scatter(logs):.2f} %"
             ]
             shared = set.intersection(*(set(trial.metrics) for pair in pairs for trial in pair))
-            variates = {c: [one.metrics[c] - other.metrics[c] for one, other in pairs] for c in sorted(shared)}
-            variates["time of a trial"] = [one.elapsed_ns - other.elapsed_ns for one, other in pairs]
+            variates = {c: [item.metrics[c] - other.metrics[c] for item, other in pairs] for c in sorted(shared)}
+            variates["time of a trial"] = [item.elapsed_ns - other.elapsed_ns for item, other in pairs]
             for name in (
                 "cpu_other_cores",
                 "cpu_softirq_cores",
@@ -383,14 +383,14 @@ def print_variates(directories: list[Path]) -> None:
                 "time of a trial",
             ):
                 if name in variates and np.ptp(variates[name]):
-                    told.append(
+                    output.append(
                         f"{name} {100 * _scatter(_left(logs, np.array(variates[name]))) / _scatter(logs):.0f} %"
                     )
             for name in pairs[0][0].histograms:
-                shifts = [_shift(one.histograms[name], other.histograms[name]) for one, other in pairs]
+                shifts = [_shift(item.histograms[name], other.histograms[name]) for item, other in pairs]
                 if all(shift is not None for shift in shifts):
-                    told.append(f"shift of {name} {100 * _scatter(np.array(shifts)) / _scatter(logs):.0f} %")
-            print("; ".join(told))
+                    output.append(f"shift of {name} {100 * _scatter(np.array(shifts)) / _scatter(logs):.0f} %")
+            print("; ".join(output))
 
 
 def _scatter(values: Array) -> float:
@@ -409,8 +409,8 @@ def _left(logs: Array, variate: Array) -> Array:
     return left
 
 
-def _shift(one: dict, other: dict) -> float | None:
-    ours, theirs = _quantiles(one), _quantiles(other)
+def _shift(item: dict, other: dict) -> float | None:
+    ours, theirs = _quantiles(item), _quantiles(other)
     return None if ours is None or theirs is None else float(np.log(ours / theirs).mean())
 
 

@@ -83,6 +83,6 @@ def geometric(values: Sequence[float], error: float = ERROR) -> Estimate:
         error: the chance that the interval does not hold the truth.
     """
     alone = Pairs(path=values, baseline=[1.0] * len(values))
-    found = compare(alone, confidence=1 - error, margin=0.0, estimator="biweight")
-    assert found.ratio is not None  # all are positive
-    return Estimate(value=found.ratio, low=found.low, high=found.high, n=found.n)
+    comparison = compare(alone, confidence=1 - error, margin=0.0, estimator="biweight")
+    assert comparison.ratio is not None  # all are positive
+    return Estimate(value=comparison.ratio, low=comparison.low, high=comparison.high, n=comparison.n)

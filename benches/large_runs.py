@@ -106,13 +106,13 @@ def _write(directory: Path) -> str:
     small = synthetic.replace_run(synthetic.small(), run="logged")
     small.write(directory / "logged")
     log = directory / "logged.events.jsonl"
-    with EventLog(log) as told:
-        tell_until(told, small, small.trials[:1], small.trials[1])
+    with EventLog(log) as event_log:
+        tell_until(event_log, small, small.trials[:1], small.trials[1])
     values = [line for line in log.read_text().splitlines() if json.loads(line)["event"] == "values"]
     with log.open("a") as file:
         file.writelines(f"{values[number % len(values)]}\n" for number in range(EVENTS))
-    with EventLog(log) as told:
-        tell_until(told, small, small.trials[1:3], small.trials[3])
+    with EventLog(log) as event_log:
+        tell_until(event_log, small, small.trials[1:3], small.trials[3])
     return run.trials[0].key
 
 

@@ -64,11 +64,11 @@ def carried(hub: AgentHub, table: Table, path: Path) -> None:
             take: Callable[[Lab], float] = take, unit: float = unit, emulated: Figure = emulated
         ) -> Iterator[paired.Pair]:
             with ExitStack() as stack:
-                one = stack.enter_context(Lab(hub, path, f"delay: {DELAY}, emulator: user"))
+                enter_context = stack.enter_context(Lab(hub, path, f"delay: {DELAY}, emulator: user"))
                 other = stack.enter_context(Lab(hub, path, "offload: false"))
 
                 def through() -> float:
-                    value = take(one)
+                    value = take(enter_context)
                     emulated.values.append(value / unit)
                     return value
 
@@ -90,9 +90,9 @@ def lateness(hub: AgentHub, table: Table, delay: str) -> None:
     def measure() -> None:
         with Lab(hub, native(6), f"delay: {delay}, emulator: user") as lab:
             for _ in range(ROUNDS):
-                found = lab.record(PACED_BYTES, PACED_PPS)["lateness"]
+                lateness = lab.record(PACED_BYTES, PACED_PPS)["lateness"]
                 for quantile, figure in late.items():
-                    figure.values.append(found[quantile] / 1000)
+                    figure.values.append(lateness[quantile] / 1000)
 
     table.measure([*late.values()], measure)
 
@@ -108,10 +108,10 @@ def forwarded(hub: AgentHub, table: Table) -> None:
     def measure() -> None:
         with Lab(hub, native(4), f"delay: {DELAY}, emulator: user") as lab:
             for _ in range(ROUNDS):
-                found = lab.record(SMALL_BYTES, OFFERED_PPS)["lateness"]
-                rate.values.append(found["count"] / (LATENESS_WARMUP_S + LATENESS_SECONDS) / 1000)
+                lateness = lab.record(SMALL_BYTES, OFFERED_PPS)["lateness"]
+                rate.values.append(lateness["count"] / (LATENESS_WARMUP_S + LATENESS_SECONDS) / 1000)
                 for quantile, figure in late.items():
-                    figure.values.append(found[quantile] / 1000)
+                    figure.values.append(lateness[quantile] / 1000)
 
     table.measure([rate, *late.values()], measure)
 

@@ -125,7 +125,7 @@ def bench_browser(_: AgentHub, table: Table) -> None:
 
 
 def _compare(what: str, looking: Callable[[str], AbstractContextManager[Looking]], table: Table) -> None:
-    metrics = [Equivalence(one, what) for one in COMPARED]
+    metrics = [Equivalence(comparison, what) for comparison in COMPARED]
     valid = ValidTrials()
 
     def measure() -> None:
@@ -148,7 +148,7 @@ class Equivalence:
 
     def add(self, trials: Sequence[TrialRecord], stretches: Sequence[Stretch]) -> None:
         """The pairs of one more run."""
-        valid = [one for one in trials if one.status == "ok" and one.workload == self._compared.workload]
+        valid = [trial for trial in trials if trial.status == "ok" and trial.workload == self._compared.workload]
         more = paired_values(valid, stretches, self._compared.column)
         path, baseline = [*self.pairs.path, *more.path], [*self.pairs.baseline, *more.baseline]
         self.pairs = Pairs(path=path, baseline=baseline)
@@ -164,14 +164,14 @@ class Equivalence:
 
     def show(self, *, is_over: bool) -> None:
         """Prints it."""
-        found = self._comparison(is_over=False)
-        if is_over and _decided(found) == "undecided":
-            found = self._comparison(is_over=True)
+        result = self._comparison(is_over=False)
+        if is_over and _decided(result) == "undecided":
+            result = self._comparison(is_over=True)
         margin = self._compared.margin
-        target, decided = f"±{margin:.0%}" if margin else "", _decided(found)
-        known = [value for value in (found.ratio, found.low, found.high) if value is not None]
+        target, decided = f"±{margin:.0%}" if margin else "", _decided(result)
+        known = [value for value in (result.ratio, result.low, result.high) if value is not None]
         ends = [f"{value:.4f}" for value in known] if len(known) == 3 else [""] * 3
-        show(self.name, *ends, target, str(found.n), decided if margin or decided == "open" else "")
+        show(self.name, *ends, target, str(result.n), decided if margin or decided == "open" else "")
 
     def _comparison(self, *, is_over: bool) -> Comparison:
         error = error_of(self._looked, MOST_PAIRS, is_over=is_over)
@@ -179,10 +179,10 @@ class Equivalence:
         return compare(self.pairs, confidence=1 - error, margin=margin, estimator="biweight")
 
 
-def _decided(found: Comparison) -> str:
-    if found.ratio is None or found.low is None or found.high is None:
+def _decided(result: Comparison) -> str:
+    if result.ratio is None or result.low is None or result.high is None:
         return "open"
-    return "equivalent" if found.equivalent else "undecided" if found.direction is None else "differs"
+    return "equivalent" if result.equivalent else "undecided" if result.direction is None else "differs"
 
 
 class ValidTrials:
@@ -197,7 +197,7 @@ class ValidTrials:
     def add(self, trials: Sequence[TrialRecord], stretches: Sequence[Stretch]) -> None:
         """The trials of one more run."""
         for stretch in stretches:
-            self._of[stretch.is_open] += [one.status == "ok" for one in trials if stretch.has(one)]
+            self._of[stretch.is_open] += [trial.status == "ok" for trial in trials if stretch.has(trial)]
 
     def look(self) -> bool:
         """It has nothing to decide."""
@@ -213,7 +213,7 @@ def paired_values(trials: Sequence[TrialRecord], stretches: Sequence[Stretch], c
     """The means of neighbouring stretches, open and closed. A pair of which one has no value is left out."""
     path, baseline = [], []
     for pair in zip(stretches[::2], stretches[1::2], strict=False):  # the run may end within a pair
-        means = {one.is_open: _mean([trial for trial in trials if one.has(trial)], column) for one in pair}
+        means = {item.is_open: _mean([trial for trial in trials if item.has(trial)], column) for item in pair}
         opened, closed = means.get(OPEN), means.get(CLOSED)
         if opened is not None and closed is not None:
             path.append(opened)
@@ -251,7 +251,7 @@ def _take_turns(run: subprocess.Popen[bytes], log: Path, somebody: Looking) -> l
     """Opens and closes the page from the first trial of a run to its last one."""
     while run.poll() is None and not (log.exists() and b'"trial-started"' in log.read_bytes()):
         time.sleep(0.1)
-    found = []
+    turns = []
     for is_open in itertools.cycle(ORDER):
         if is_open:
             somebody.open()
@@ -260,9 +260,9 @@ def _take_turns(run: subprocess.Popen[bytes], log: Path, somebody: Looking) -> l
         from_ns = time.time_ns()
         with suppress(subprocess.TimeoutExpired):
             run.wait(STRETCH_S)
-        found.append(Stretch(is_open=is_open, from_ns=from_ns, to_ns=time.time_ns()))
+        turns.append(Stretch(is_open=is_open, from_ns=from_ns, to_ns=time.time_ns()))
         if run.poll() is not None:
-            return found
+            return turns
     raise AssertionError("a cycle has no end")
 
 

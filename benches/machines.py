@@ -83,10 +83,10 @@ def _run(hosts: host_machines.Machines, experiment: Path, name: str, *options: s
         raise SystemExit(f"a run for the cost of hosts ended with {done.returncode}: {done.stderr}")
     trials = [json.loads(path.read_text()) for path in out.glob("trials/*/trial.json")]
     began_ns = sorted(trial["started_realtime_ns"] for trial in trials)
-    told = json.loads((out / "manifest.json").read_text())["environment"].get("hosts", {})
+    answer = json.loads((out / "manifest.json").read_text())["environment"].get("hosts", {})
     return (
         [(after - before) / 1e6 - TRIAL_MS for before, after in itertools.pairwise(began_ns)],
-        [reading["round_trip_ns"] / 1e6 for host in told.values() for reading in host["clock"]],
+        [reading["round_trip_ns"] / 1e6 for host in answer.values() for reading in host["clock"]],
     )
 
 
@@ -96,14 +96,14 @@ def bench_cells(hub: AgentHub, _: Table) -> None:
     for cells in CELLS:
         names = [f"lab{number + 1}" for number in range(cells)]
         blocks = BLOCKS_OF_A_CELL * cells
-        with tempfile.TemporaryDirectory() as scratch, cell_machines.machines(hub, Path(scratch), names) as found:
+        with tempfile.TemporaryDirectory() as scratch, cell_machines.machines(hub, Path(scratch), names) as machines:
             file, out = Path(scratch, "waiting.yaml"), Path(scratch, "run")
             file.write_text(WAITING_TRIALS.format(blocks=blocks))
-            found.scheduler()
-            found.cells(*names)
-            code = found.run("run", file, "--out", out).wait(SWEEP_S)
+            machines.scheduler()
+            machines.cells(*names)
+            code = machines.run("run", file, "--out", out).wait(SWEEP_S)
             if code != 0:
-                raise SystemExit(f"the run on {cells} cells ended with {code}: {found.output_of('head', 'run')}")
+                raise SystemExit(f"the run on {cells} cells ended with {code}: {machines.output_of('head', 'run')}")
             took_s = _took_s(out)
             per_min[cells] = 60 * blocks / took_s
         show_figures(f"{blocks} blocks of two trials that wait {WAITING_S} s, cells: {cells}, s", [took_s], "")

@@ -73,11 +73,11 @@ def share_mixed(draw: Draw, paths: int, blocks: int) -> float:
     centres, _, weights = biweight.centres(ratios)
     apart = ((weights < biweight.LITTLE) & (np.abs(ratios - centres[:, np.newaxis]) > MARGIN)).any(axis=1)
     names = [f"path {index}" for index in range(paths)]
-    found = 0
+    number = 0
     for of_run, is_apart in zip(counts.tolist(), apart.tolist(), strict=True):
         by_path = {name: (count, blocks) for name, count in zip(names, of_run, strict=True)}
-        found += is_apart and mixed_path(names[0], names[1], by_path, ERROR) is not None
-    return found / RUNS
+        number += is_apart and mixed_path(names[0], names[1], by_path, ERROR) is not None
+    return number / RUNS
 
 
 def main() -> None:

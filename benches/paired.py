@@ -21,10 +21,10 @@ Pair = tuple[Measure, Measure]
 def ratios(build: Callable[[], AbstractContextManager[Pair]], rounds: int = ROUNDS) -> list[float]:
     """The first's value over the second's, in networks that are built for it: a ratio a round. A drift that is even
     within a round cancels."""
-    found = []
-    with build() as (one, other):
+    ratios = []
+    with build() as (item, other):
         for _ in range(rounds):
-            first, second = one(), other()
-            third, fourth = other(), one()
-            found.append(((first * fourth) / (second * third)) ** 0.5)
-    return found
+            first, second = item(), other()
+            third, fourth = other(), item()
+            ratios.append(((first * fourth) / (second * third)) ** 0.5)
+    return ratios

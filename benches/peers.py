@@ -165,8 +165,8 @@ def _prepare(arguments: argparse.Namespace) -> tuple[Results, list[Contender]]:
 
 def _version(tool: Tool) -> str:
     command, pattern = tool.version
-    found = re.search(pattern, _output(command))
-    return found[1] if found else "of unknown version"
+    match_ = re.search(pattern, _output(command))
+    return match_[1] if match_ else "of unknown version"
 
 
 def _output(command: Sequence[str]) -> str:
@@ -178,7 +178,7 @@ def _rounds(
     pair: Pair, contenders: Sequence[Contender], results: Results, arguments: argparse.Namespace, until_s: float
 ) -> None:
     """The first rounds of all contenders, and then those of the open ones until the time is over."""
-    all_of_them = {(one.comparison, one.name, family) for one in contenders for family in FAMILIES}
+    all_of_them = {(contender.comparison, contender.name, family) for contender in contenders for family in FAMILIES}
     for round_ in range(arguments.rounds):
         _round(pair, contenders, all_of_them, results, round_)
         results.write(arguments.out)
@@ -201,9 +201,9 @@ def _round(
     for comparison in COMPARISONS:
         for family in mirrored(FAMILIES, round_):
             here = [
-                one
-                for one in contenders
-                if one.comparison == comparison.key and (one.comparison, one.name, family) in chosen
+                contender
+                for contender in contenders
+                if contender.comparison == comparison.key and (contender.comparison, contender.name, family) in chosen
             ]
             if time.monotonic() >= until_s:
                 return

@@ -69,45 +69,48 @@ def pairs_of(case: Case, blocks: int, repeats: int, seed: str) -> tuple[list[flo
     path, baseline = [], []
     for block in range(blocks):
         order = [0, 1] if block % 2 == 0 else [1, 0]
-        found: dict[int, float] = {}
+        pairs: dict[int, float] = {}
         place = 0
         for which in order:
             for _ in range(1 + repeats):
                 value = machine.trial(case.cost if which else 1.0, place)
                 place += 1
                 if value is not None:
-                    found[which] = value
+                    pairs[which] = value
                     break
-        if len(found) == len(order):
-            path.append(math.exp(found[1]))
-            baseline.append(math.exp(found[0]))
+        if len(pairs) == len(order):
+            path.append(math.exp(pairs[1]))
+            baseline.append(math.exp(pairs[0]))
     return path, baseline
 
 
 def line(case: Case, blocks: int, repeats: int) -> str:
     """Results of one rule."""
-    found = [pairs_of(case, blocks, repeats, f"{number}/{blocks}/{case}") for number in range(RUNS)]
-    compared = [one for one in found if len(one[0]) > 1]
+    actual_pairs = [pairs_of(case, blocks, repeats, f"{number}/{blocks}/{case}") for number in range(RUNS)]
+    compared = [actual_pair for actual_pair in actual_pairs if len(actual_pair[0]) > 1]
     shares = []
     ratios = []
     for change in (0.0, -0.03):
-        made = compare_all(
-            [Pairs(path=[(1 + change) * one for one in path], baseline=base, scale="ratio") for path, base in compared],
+        comparisons = compare_all(
+            [
+                Pairs(path=[(1 + change) * item for item in path], baseline=base, scale="ratio")
+                for path, base in compared
+            ],
             confidence=0.95,
             margin=MARGIN,
             estimator="biweight",
         )
         apart = [
-            one.p_value is not None
-            and one.p_value < 0.05
-            and one.low is not None
-            and one.high is not None
-            and not one.low <= 1 <= one.high
-            for one in made
+            comparison.p_value is not None
+            and comparison.p_value < 0.05
+            and comparison.low is not None
+            and comparison.high is not None
+            and not comparison.low <= 1 <= comparison.high
+            for comparison in comparisons
         ]
         shares.append(100 * sum(apart) / (RUNS if change else len(compared)))
-        ratios += [one.ratio for one in made if one.ratio is not None] if not change else []
-    pairs = float(np.mean([len(path) for path, _ in found]))
+        ratios += [comparison.ratio for comparison in comparisons if comparison.ratio is not None] if not change else []
+    pairs = float(np.mean([len(path) for path, _ in actual_pairs]))
     return (
         f"{case.cost:5g} {100 * case.disturbed:8.0f} % {blocks:7} {repeats:8} {100 * len(compared) / RUNS:8.1f} % "
         f"{pairs:6.2f} {100 * (float(np.mean(ratios)) - 1):+9.3f} % {shares[0]:8.1f} % {shares[1]:8.1f} %"

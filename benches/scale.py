@@ -73,8 +73,10 @@ def bench_scale(hub: AgentHub, table: Table) -> None:
     for chain in chains:
         table.measure(chain.lines, chain.measure, ROUNDS if chain.nodes <= MANY_NODES else 1)
     for word in WORDS:
-        show_figures(f"each further node {word}, ms", [slope_ms({one.nodes: one.ours[word] for one in chains})], "")
-        if theirs := {one.nodes: one.theirs[word] for one in chains if one.theirs[word]}:
+        show_figures(
+            f"each further node {word}, ms", [slope_ms({chain.nodes: chain.ours[word] for chain in chains})], ""
+        )
+        if theirs := {chain.nodes: chain.theirs[word] for chain in chains if chain.theirs[word]}:
             show_figures(f"each further node {word}, mininet, ms", [slope_ms(theirs)], "")
     show_figures(f"memory of {max(SIZES)} nodes, MiB", chains[-1].memory_mib, f"< {MEMORY_TARGET_MIB}")
     bench_shapes(hub)
@@ -179,7 +181,7 @@ def _internet(nodes: int) -> str:
     links.sort()
     count = Counter(end for link in links for end in link)
     kinds = ", ".join(f"n{node}: {'host' if count[node] == 1 else 'router'}" for node in range(nodes))
-    lines = "".join(f"  - {{endpoints: [n{one}, n{other}]}}\n" for one, other in links)
+    lines = "".join(f"  - {{endpoints: [n{item}, n{other}]}}\n" for item, other in links)
     return f"nodes: {{{kinds}}}\nlinks:\n{lines}"
 
 

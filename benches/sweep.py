@@ -78,13 +78,13 @@ def write(trials: int, directory: Path) -> None:
         links=[{"link_rate_bps": rate * 10**6} for rate in range(1, RATES + 1)],
         blocks=BLOCKS,
     )
-    made = synthetic._build(experiment, BLOCKS)
-    writer = create_run(directory, made.manifest)
+    build = synthetic._build(experiment, BLOCKS)
+    writer = create_run(directory, build.manifest)
     started = time.perf_counter()
-    for trial in made.trials:
+    for trial in build.trials:
         writer.add_trial(trial, {})
     writer.save_manifest()
-    show("written, ms a trial", f"{1e3 * (time.perf_counter() - started) / len(made.trials):.3f}", "", "", "")
+    show("written, ms a trial", f"{1e3 * (time.perf_counter() - started) / len(build.trials):.3f}", "", "", "")
     writer.close()
 
 

@@ -76,16 +76,16 @@ class Figure:
         if min(self.values) <= 0:
             show(self.name, _number(sorted(self.values)[len(self.values) // 2]), "", "", self._target)
             return
-        found, verdict = self._judged(is_over=False)
+        result, verdict = self._judged(is_over=False)
         if is_over and verdict == "open":
-            found, verdict = self._judged(is_over=True)
-        ends = ["" if end is None else _number(end) for end in (found.low, found.high)]
-        judged = verdict if self._aim is not None and found.n > 1 else ""
-        show(self.name, _number(found.value), *ends, self._target, str(found.n), judged)
+            result, verdict = self._judged(is_over=True)
+        ends = ["" if end is None else _number(end) for end in (result.low, result.high)]
+        judged = verdict if self._aim is not None and result.n > 1 else ""
+        show(self.name, _number(result.value), *ends, self._target, str(result.n), judged)
 
     def _judged(self, *, is_over: bool) -> tuple[Estimate, Verdict]:
-        found = geometric(self.values, error_of(self._looked, self._most, is_over=is_over))
-        return found, "open" if self._aim is None else judge(self._aim, found.low, found.high, NEAR)
+        interval = geometric(self.values, error_of(self._looked, self._most, is_over=is_over))
+        return interval, "open" if self._aim is None else judge(self._aim, interval.low, interval.high, NEAR)
 
 
 @dataclass(kw_only=True)
@@ -147,25 +147,25 @@ class Table:
     def go_on(self) -> None:
         """Measures more rounds of the open lines, in turn, while there is time, and prints what they have come to."""
         began_s = self._clock()
-        while turn := [one for one in self._open if self._has_time_for(one)]:
-            for one in turn:
-                if self._has_time_for(one):
-                    self._measure_again(one)
-        for one in self._open:
-            _show(one.lines, is_over=True)
+        while turn := [item for item in self._open if self._has_time_for(item)]:
+            for item in turn:
+                if self._has_time_for(item):
+                    self._measure_again(item)
+        for item in self._open:
+            _show(item.lines, is_over=True)
         self._open.clear()
         self.more_s = self._clock() - began_s
 
-    def _measure_again(self, one: _Open) -> None:
-        self._prepare(one.part)
-        one.took_s = self._timed(one.measure)
-        self.took_s[one.part] = self.took_s.get(one.part, 0.0) + one.took_s
-        if _are_done(one.lines):
-            _show(one.lines, is_over=False)
-            self._open.remove(one)
+    def _measure_again(self, item: _Open) -> None:
+        self._prepare(item.part)
+        item.took_s = self._timed(item.measure)
+        self.took_s[item.part] = self.took_s.get(item.part, 0.0) + item.took_s
+        if _are_done(item.lines):
+            _show(item.lines, is_over=False)
+            self._open.remove(item)
 
-    def _has_time_for(self, one: _Open) -> bool:
-        return self._clock() + one.took_s <= self._until_s
+    def _has_time_for(self, item: _Open) -> bool:
+        return self._clock() + item.took_s <= self._until_s
 
     def _timed(self, work: Callable[[], object]) -> float:
         began_s = self._clock()
@@ -193,8 +193,8 @@ def show_figures(name: str, values: Sequence[float], target: str) -> None:
 
 def aim_of(target: str) -> Aim | None:
     """Aim in the target's text; None where the text is empty."""
-    said = re.fullmatch(r"([<>])=? ?([0-9.]+)", target)
-    return Aim(bound=float(said[2]), lower_is_better=said[1] == "<") if said else None
+    match_ = re.fullmatch(r"([<>])=? ?([0-9.]+)", target)
+    return Aim(bound=float(match_[2]), lower_is_better=match_[1] == "<") if match_ else None
 
 
 def show(name: str, value: str, low: str, high: str, target: str, n: str = "", verdict: str = "") -> None:

@@ -313,12 +313,12 @@ class Comparing:
         def build() -> Iterator[paired.Pair]:
             # Of both: they are to be on the same ones.
             with closing(Processors(self._hub)) as processors, ExitStack() as stack:
-                one = stack.enter_context(Up(self._hub, processors, topology, path, placement))
+                enter_context = stack.enter_context(Up(self._hub, processors, topology, path, placement))
                 translates = base.translates
                 other = stack.enter_context(Up(self._hub, processors, topology, base.path, placement, translates))
-                yield lambda: take(one), lambda: take(other)
+                yield lambda: take(enter_context), lambda: take(other)
                 if programs is not None:
-                    programs.look_at(one, topology)
+                    programs.look_at(enter_context, topology)
 
         ratio = Figure(f"{path.name}, {what} / {base.name}", target)
         first = paired.BUILDS if target else paired.BUILDS_WITHOUT_TARGET

@@ -30,8 +30,8 @@ class Section:
 def sections() -> dict[str, Section]:
     """The sections that have steps, by their headings, in their order."""
     _, *parts = re.split(r"^## ", PAGE.read_text(), flags=re.MULTILINE)
-    found = {part.partition("\n")[0]: _section(part) for part in parts}
-    return {heading: section for heading, section in found.items() if section.commands}
+    sections = {part.partition("\n")[0]: _section(part) for part in parts}
+    return {heading: section for heading, section in sections.items() if section.commands}
 
 
 def _section(text: str) -> Section:

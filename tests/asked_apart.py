@@ -66,19 +66,19 @@ async def answers(work: Apart, _: Path) -> Any:
 
 async def errors(work: Apart, _: Path) -> Any:
     """The errors that work raises, and the last of them once more."""
-    found = []
+    errors = []
     for kind in ("usage", "store", "cannot", "bug", "bug"):
         try:
             await work.done(kind, "refuse", kind)
         except SixbenchError as error:
-            found.append([type(error).__name__, str(error)])
-    return [*found, (await work.done(1, "process"))[1:]]
+            errors.append([type(error).__name__, str(error)])
+    return [*errors, (await work.done(1, "process"))[1:]]
 
 
 async def leaving(work: Apart, directory: Path) -> Any:
     """The process whose client leaves, once it is gone."""
     task = asyncio.create_task(work.done(1, "wait", str(directory)))
-    while not (noted := [int(one.name) for one in directory.iterdir()]):
+    while not (noted := [int(item.name) for item in directory.iterdir()]):
         await asyncio.sleep(PAUSE_S)
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
@@ -127,7 +127,7 @@ def main() -> None:
     """Runs a scene."""
     apart.IDLE_S = 0
     work = Apart(WORKS, lambda: PREPARED.append("packages"))
-    scene = {one.__name__: one for one in (answers, errors, leaving, crowd, preparing, room, forker)}[sys.argv[1]]
+    scene = {item.__name__: item for item in (answers, errors, leaving, crowd, preparing, room, forker)}[sys.argv[1]]
     sys.stdout.write(json.dumps(asyncio.run(scene(work, Path(sys.argv[2])))))
 
 

@@ -68,9 +68,9 @@ def _parts(table: str) -> list[list[str]]:
 
 def _case(base: list[str], name: str, lines: list[str]) -> Case:
     change = [line for line in lines if not line.startswith(">")]
-    told = [line[1:] for line in lines if line.startswith(">")]
-    separators = [":" if _PLACE.match(line) else ": " for line in told]
-    text = "".join(f"{name}.yaml{separator}{line}\n" for separator, line in zip(separators, told, strict=True))
+    actual_lines = [line[1:] for line in lines if line.startswith(">")]
+    separators = [":" if _PLACE.match(line) else ": " for line in actual_lines]
+    text = "".join(f"{name}.yaml{separator}{line}\n" for separator, line in zip(separators, actual_lines, strict=True))
     return Case(name=name, content=_content(base, change), text=text)
 
 
@@ -80,16 +80,16 @@ def _content(base: list[str], change: list[str]) -> bytes:
     lines = list(base)
     place: int | None = None
     for line in change:
-        kind, own = line[:1], line[1:]
+        kind, actual_line = line[:1], line[1:]
         if kind == "+":
             place = len(lines) if place is None else place
-            lines.insert(place, own)
+            lines.insert(place, actual_line)
             place += 1
         elif kind == "-":
-            place = lines.index(own, place or 0)
+            place = lines.index(actual_line, place or 0)
             del lines[place]
         elif kind == " ":
-            place = lines.index(own, place or 0) + 1
+            place = lines.index(actual_line, place or 0) + 1
         else:
             raise ValueError(f"{line!r} is no line of a case")
     return "".join(f"{line}\n" for line in lines).encode()

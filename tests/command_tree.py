@@ -14,10 +14,10 @@ def commands() -> Iterator[tuple[str, Any]]:
     """All commands by the words that call them."""
 
     def below(command: Any, words: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-        for name, own in getattr(command, "commands", {}).items():
-            if hasattr(own, "commands"):
-                yield from below(own, (*words, name))
+        for name, value in getattr(command, "commands", {}).items():
+            if hasattr(value, "commands"):
+                yield from below(value, (*words, name))
             else:
-                yield " ".join((*words, name)), own
+                yield " ".join((*words, name)), value
 
     yield from below(typer.main.get_command(app), ())

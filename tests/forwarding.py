@@ -29,13 +29,13 @@ def steps_of(crossings: Sequence[Crossing]) -> list[Step]:
     """Steps that a network claims, in the form of those that are followed."""
     return [
         (
-            one.link.name,
-            one.near,
-            one.far,
-            one.headers,
-            tuple((ip.source, ip.destination, ip.hop_limit) for ip in one.ip),
+            crossing.link.name,
+            crossing.near,
+            crossing.far,
+            crossing.headers,
+            tuple((ip.source, ip.destination, ip.hop_limit) for ip in crossing.ip),
         )
-        for one in crossings
+        for crossing in crossings
     ]
 
 
@@ -43,13 +43,13 @@ def steps_back(crossings: Sequence[Crossing]) -> list[Step]:
     """Steps that it claims of the same way back."""
     return [
         (
-            one.link.name,
-            one.far,
-            one.near,
-            one.headers,
-            tuple((ip.destination, ip.source, ip.reverse_hop_limit) for ip in one.ip),
+            crossing.link.name,
+            crossing.far,
+            crossing.near,
+            crossing.headers,
+            tuple((ip.destination, ip.source, ip.reverse_hop_limit) for ip in crossing.ip),
         )
-        for one in reversed(crossings)
+        for crossing in reversed(crossings)
     ]
 
 
@@ -67,9 +67,9 @@ EMBEDDED = {
 def translated(translator: Translator, address: Address) -> Address:
     """Translation of an address by a translator: by its table, by its rule of MAP, or by RFC 6052 section 2.2."""
     if "domain" in translator.mapping:
-        found = of_domain(translator.mapping["domain"], address)
-        if found is not None:
-            return found
+        of_rule = of_domain(translator.mapping["domain"], address)
+        if of_rule is not None:
+            return of_rule
     for ipv4, ipv6 in translator.mapping["explicit"]:
         row, other = ip_network(ipv4), ip_network(ipv6)
         assert other.prefixlen - row.prefixlen == 96, "the suffixes are equally long"
@@ -91,14 +91,14 @@ def translated(translator: Translator, address: Address) -> Address:
 def of_domain(domain: dict[str, Any], address: Address) -> Address | None:
     """Address that RFC 7597 section 6 gives for the address of a customer edge, which its NAT gives to whoever is
     behind it. None: the address is another's."""
-    own, rules = domain["own"], domain["rules"]
+    these, rules = domain["own"], domain["rules"]
     if address.version == 6:
-        is_edges = any(address in ip_network(rule["ipv6"]) for rule in ([own] if own else rules))
+        is_edges = any(address in ip_network(rule["ipv6"]) for rule in ([these] if these else rules))
         return IPv4Address(int(address) >> 16 & 0xFFFFFFFF) if is_edges else None
-    if own is None or not (address.is_private and address in ip_network("192.168.0.0/16")):
+    if these is None or not (address.is_private and address in ip_network("192.168.0.0/16")):
         return None
-    shared, psid = ip_network(own["ipv4"])[0], own.get("psid", {"value": 0})["value"]
-    return IPv6Address(int(ip_network(own["ipv6"])[0]) + (int(shared) << 16) + psid)
+    shared, psid = ip_network(these["ipv4"])[0], these.get("psid", {"value": 0})["value"]
+    return IPv6Address(int(ip_network(these["ipv6"])[0]) + (int(shared) << 16) + psid)
 
 
 class Forwarding:
@@ -150,7 +150,11 @@ class Forwarding:
     def _check_inside(self, leg: Leg, following: Leg) -> None:
         """A host's own packets are led into its translator, which gives them the addresses of the next leg."""
         via, device = self._lookup(leg.near, leg.destination)
-        [translator] = [one for one in self.network.translators if (one.node, one.device) == (leg.near, device)]
+        [translator] = [
+            translator
+            for translator in self.network.translators
+            if (translator.node, translator.device) == (leg.near, device)
+        ]
         assert via is None
         assert leg.source in translator.addresses
         ends = [translated(translator, address) for address in (leg.source, leg.destination)]
@@ -172,7 +176,14 @@ class Forwarding:
             assert len(steps) < MAX_STEPS, "in a circle"
             via, device = self._lookup(at, dst)
             hop_limit -= at != source
-            translator = next((one for one in self.network.translators if (one.node, one.device) == (at, device)), None)
+            translator = next(
+                (
+                    translator
+                    for translator in self.network.translators
+                    if (translator.node, translator.device) == (at, device)
+                ),
+                None,
+            )
             forwards = self.topology.nodes[at].kind == "router" or translator is not None
             assert at == source or forwards, f"{at} does not forward {dst}"
             if translator is not None:
@@ -205,7 +216,7 @@ class Forwarding:
 
     def holder(self, address: Address) -> str:
         """The one node that has an address."""
-        [node] = [name for name, own in self.addresses_of.items() if address in own]
+        [node] = [name for name, value in self.addresses_of.items() if address in value]
         return node
 
     def _lookup(self, at: str, dst: Address) -> tuple[Address | None, str]:
@@ -243,14 +254,18 @@ class Forwarding:
         self._check_accepted(self._tunnel(far.node, far.name), tunnel.local, src, dst)
         below = self.follow(at, tunnel.local, outer, tunnel.ttl or hop_limit or 0, (*link.headers, *stack), ip)
         assert below[-1][2] == far.node, f"outer packets of {device} end at {below[-1][2]} instead of {far.node}"
-        arriving = next(one for one in self.topology.links if one.name == below[-1][0]).end_of(far.node).name
+        arriving = next(link for link in self.topology.links if link.name == below[-1][0]).end_of(far.node).name
         assert arriving in self._tunnel(far.node, far.name).underlay, f"{far.node} does not look at {arriving}"
         steps += below
         return far.node
 
     def _tunnel(self, node: str, device: str) -> Tunnel:
-        [found] = [one for one in self.network.tunnels if (one.node, one.device) == (node, device)]
-        return found
+        [tunnel] = [
+            each_tunnel
+            for each_tunnel in self.network.tunnels
+            if (each_tunnel.node, each_tunnel.device) == (node, device)
+        ]
+        return tunnel
 
     def _outer_destination(
         self, tunnel: Tunnel, links: Sequence[Link], src: Address, dst: Address, next_hop: Address
@@ -304,8 +319,8 @@ class Forwarding:
             case "6to4":
                 embedded = IPv6Address(src).sixtofour
                 right = embedded == outer if embedded is not None else str(outer) == mapping["relay"]
-                own = IPv6Address(dst).sixtofour
-                right = right and (own is None or own == tunnel.local)
+                sixtofour = IPv6Address(dst).sixtofour
+                right = right and (sixtofour is None or sixtofour == tunnel.local)
             case "6rd":
                 embedded = six_rd_embedded(mapping, tunnel, src)
                 right = embedded == outer if embedded is not None else str(outer) == mapping["border_relay"]
@@ -329,8 +344,8 @@ def six_rd_embedded(mapping: dict[str, Any], tunnel: Tunnel, address: Address) -
 
 def teredo_embedded(address: Address) -> IPv4Address | None:
     """RFC 4380 section 4."""
-    found = IPv6Address(address).teredo
-    return None if found is None else found[1]
+    teredo = IPv6Address(address).teredo
+    return None if teredo is None else teredo[1]
 
 
 def isatap_embedded(address: Address) -> IPv4Address | None:

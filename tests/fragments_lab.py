@@ -144,7 +144,7 @@ class FragmentsLab(AbstractContextManager["FragmentsLab"]):
         }
         after = self._counters()
         file = self._directory / f"{session}.pcapng"
-        file.write_bytes(b"".join(to_pcapng(one.packets, name, SNAPLEN_BYTES) for name, one in stopped.items()))
+        file.write_bytes(b"".join(to_pcapng(value.packets, name, SNAPLEN_BYTES) for name, value in stopped.items()))
         sizes_bytes = _read(file)
         return Seen(
             sizes_bytes=[sizes_bytes.get(section, []) for section in range(1, len(captures) + 1)],
@@ -187,11 +187,11 @@ def _read(file: Path) -> dict[int, list[int]]:
     # capture still shares with it.
     words += ["-Y", f"frame.packet_flags_direction == {OUTBOUND} && !arp && !icmp && !icmpv6 && !igmp"]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
-    found: dict[int, list[int]] = {}
+    collected: dict[int, list[int]] = {}
     for line in done.stdout.splitlines():
         section, *layers = line.split(",")
-        found.setdefault(int(section), []).append(_outermost_bytes(*layers))
-    return found
+        collected.setdefault(int(section), []).append(_outermost_bytes(*layers))
+    return collected
 
 
 def _outermost_bytes(protocols: str, ipv4: str, ipv6: str) -> int:

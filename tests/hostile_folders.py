@@ -146,14 +146,14 @@ def make_outer(outer: Path, stock: Path) -> None:
     same.mkdir()
     shutil.copytree(stock, same / "stock")
     for place in (*PLACES_OF_RUN, *PLACES_OF_MONITOR):
-        found = _place(same / "stock", place)
-        name = same / found.name
+        actual_place = _place(same / "stock", place)
+        name = same / actual_place.name
         if name.exists():
             continue
-        if found.is_dir():
-            shutil.copytree(found, name)
-        elif found.exists():
-            shutil.copyfile(found, name)
+        if actual_place.is_dir():
+            shutil.copytree(actual_place, name)
+        elif actual_place.exists():
+            shutil.copyfile(actual_place, name)
         else:
             name.write_text("")
 
@@ -180,16 +180,16 @@ def state_of(tree: Path) -> dict[str, tuple[object, ...]]:
 
 
 def _state_of(tree: Path) -> Iterator[tuple[str, tuple[object, ...]]]:
-    found = tree.lstat()
+    lstat = tree.lstat()
     content: bytes | str | Sequence[str] | None = None
-    if stat.S_ISREG(found.st_mode):
+    if stat.S_ISREG(lstat.st_mode):
         content = tree.read_bytes()
-    elif stat.S_ISLNK(found.st_mode):
+    elif stat.S_ISLNK(lstat.st_mode):
         content = os.readlink(tree)
-    elif stat.S_ISDIR(found.st_mode):
+    elif stat.S_ISDIR(lstat.st_mode):
         content = sorted(os.listdir(tree))
-    kept = (found.st_mode, found.st_uid, found.st_ino, found.st_size, found.st_mtime_ns)
+    kept = (lstat.st_mode, lstat.st_uid, lstat.st_ino, lstat.st_size, lstat.st_mtime_ns)
     yield str(tree), (content, *kept)
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(lstat.st_mode):
         for name in sorted(os.listdir(tree)):
             yield from _state_of(tree / name)

@@ -26,11 +26,11 @@ def stacks(network: Network) -> list[str]:
 
 def of(network: Network, node: str) -> dict[str, tuple[str | None, str | None]]:
     """The addresses of a node by device."""
-    found: dict[str, tuple[str | None, str | None]] = {}
+    collected: dict[str, tuple[str | None, str | None]] = {}
     for link in network.topology.links_of(node):
         end = link.end_of(node)
-        found[end.name] = (None if end.ipv4 is None else str(end.ipv4), None if end.ipv6 is None else str(end.ipv6))
-    return found
+        collected[end.name] = (None if end.ipv4 is None else str(end.ipv4), None if end.ipv6 is None else str(end.ipv6))
+    return collected
 
 
 def routes_of(network: Network, node: str) -> list[str]:

@@ -12,7 +12,9 @@ NULL = type(None)
 def misfits(value: Any, form: Form, where: str = "it") -> list[str]:
     """Places where a value has not that form; empty if it has."""
     if isinstance(form, tuple):
-        return [] if any(not misfits(value, one, where) for one in form) else [f"{where}: {value!r} is none of {form}"]
+        return (
+            [] if any(not misfits(value, item, where) for item in form) else [f"{where}: {value!r} is none of {form}"]
+        )
     if isinstance(form, list):
         if not isinstance(value, list):
             return [f"{where}: {value!r} is not a list"]

@@ -33,14 +33,14 @@ def _type(root: Schema, schema: Schema, value: Any, where: str) -> Complaints:
 
 
 def _enum(root: Schema, schema: Schema, value: Any, where: str) -> Complaints:
-    if not any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in schema["enum"]):
+    if not any(value == item and isinstance(value, bool) == isinstance(item, bool) for item in schema["enum"]):
         yield f"{where}: is none of {schema['enum']}"
 
 
 def _any_of(root: Schema, schema: Schema, value: Any, where: str) -> Complaints:
-    found = [list(_check(root, one, value, where)) for one in schema["anyOf"]]
-    if all(found):
-        yield f"{where}: {' and '.join(one[0] for one in found)}"
+    checks = [list(_check(root, item, value, where)) for item in schema["anyOf"]]
+    if all(checks):
+        yield f"{where}: {' and '.join(check[0] for check in checks)}"
 
 
 def _ref(root: Schema, schema: Schema, value: Any, where: str) -> Complaints:
@@ -92,7 +92,7 @@ _SIMPLE: dict[str, tuple[tuple[type, ...], Callable[[Any, Any], bool]]] = {
     "maxItems": ((list,), lambda value, given: len(value) <= given),
     "uniqueItems": (
         (list,),
-        lambda value, given: not given or all(one not in value[:i] for i, one in enumerate(value)),
+        lambda value, given: not given or all(item not in value[:i] for i, item in enumerate(value)),
     ),
     "minLength": ((str,), lambda value, given: len(value) >= given),
     "maxLength": ((str,), lambda value, given: len(value) <= given),

@@ -47,7 +47,7 @@ def packet(*kinds: str, wire_bytes: int = 100, total_bytes: int | None = None, *
 def towards_server(view: Viewpoint, there: Packet) -> Packet:
     """The same packet with the addresses that the path claims."""
     for layer, ip in zip(
-        [one for one in there["layers"] if one["kind"].startswith("ip")], view.crossing.ip, strict=True
+        [layer for layer in there["layers"] if layer["kind"].startswith("ip")], view.crossing.ip, strict=True
     ):
         layer |= {"source": str(ip.source), "destination": str(ip.destination)}
     return there
@@ -67,8 +67,8 @@ def judged(
     """Judgement on one link; unless the test gives others, its counters fit the claim."""
     node = view.end.node
     if after is None:
-        own = {"ip": 100} if "ipv4" in view.crossing.headers else {}
-        after = counters(view, 105, 10_500, **own)
+        fields = {"ip": 100} if "ipv4" in view.crossing.headers else {}
+        after = counters(view, 105, 10_500, **fields)
     return judge(
         [view],
         [captured(packets)],

@@ -25,9 +25,9 @@ def execute(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
         monkeypatch.setenv("PYTHONPATH", str(Path(sixbench.__file__).parents[1]))
         for variable in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "MPLCONFIGDIR"):
-            own = folder / "jupyter" / variable
-            own.mkdir(parents=True)
-            monkeypatch.setenv(variable, str(own))
+            place = folder / "jupyter" / variable
+            place.mkdir(parents=True)
+            monkeypatch.setenv(variable, str(place))
         notebook = nbformat.read(EXAMPLES / name, as_version=4)  # type: ignore[no-untyped-call]
         NotebookClient(
             notebook,

@@ -33,8 +33,8 @@ def packets_through(
     assert done.exit == 0, done.stderr
     with (folder / "out.pcap").open("rb") as stream:
         out = [record.data for record in read_capture(stream)]
-    found = []
+    collected = []
     for line in map(json.loads, done.stdout.splitlines()):
-        found.append((line["verdict"], line["clause"], [out.pop(0) for _ in line["out"]]))
+        collected.append((line["verdict"], line["clause"], [out.pop(0) for _ in line["out"]]))
     assert out == []
-    return found
+    return collected

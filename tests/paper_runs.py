@@ -121,15 +121,15 @@ def paper_of(*tests: ClaimTest, values: tuple[PublishedValue, ...] = ()) -> Pape
 
 
 def verdict(test: ClaimTest, run: Run) -> ClaimResult:
-    found = estimates(run)
-    [result], _ = judge(paper_of(test), run, findings(run, found), found)
+    actual_estimates = estimates(run)
+    [result], _ = judge(paper_of(test), run, findings(run, actual_estimates), actual_estimates)
     return result
 
 
 def beside(ours: OurMeasurement | OurTheory, run: Run, value: float = 1, unit: str = "%") -> PublishedComparison:
     published = PublishedValue(source="Table 1", what="w", system="old", value=value, unit=unit, ours=ours)
-    found = estimates(run)
-    _, [comparison] = judge(paper_of(values=(published,)), run, findings(run, found), found)
+    actual_estimates = estimates(run)
+    _, [comparison] = judge(paper_of(values=(published,)), run, findings(run, actual_estimates), actual_estimates)
     return comparison
 
 
@@ -152,9 +152,9 @@ def experiment(name: str, quick: bool, kernels: tuple[str, ...] = ()) -> Experim
 
 
 def paper(name: str) -> Paper:
-    found = paper_beside(EXPERIMENTS / name / "experiment.yaml")
-    assert found is not None
-    return found
+    published = paper_beside(EXPERIMENTS / name / "experiment.yaml")
+    assert published is not None
+    return published
 
 
 def imagined(chosen: Experiment) -> Run:

@@ -42,7 +42,7 @@ def tell_all(log: Observer, run: synthetic.Synthetic) -> None:
 def tell_until(log: Observer, run: synthetic.Synthetic, trials: Iterable[TrialRecord], under_way: TrialRecord) -> None:
     """A run in the midst of a trial."""
     experiment = run.manifest.experiment
-    combinations = {one.name: one for one in experiment.combinations}
+    combinations = {combination.name: combination for combination in experiment.combinations}
     log.planned(experiment, "runs/live", 0)
     done = 0
     for record in trials:

@@ -58,7 +58,7 @@ def plain_analysis(run: Run, *, paper: bool = False) -> Analysis:
 def _estimates(
     experiment: Experiment, combination: Combination, metric: Metric, trials: list[TrialRecord]
 ) -> list[Estimate]:
-    found = []
+    estimates = []
     for path in experiment.paths:
         values = list(_by_block(trials, path.name, metric).values())
         if not values:
@@ -67,7 +67,7 @@ def _estimates(
         theory = next(
             (t.theory[metric.column] for t in trials if t.path == path.name and metric.column in t.theory), None
         )
-        found.append(
+        estimates.append(
             Estimate(
                 workload=combination.workload.kind,
                 metric=metric.name,
@@ -82,7 +82,7 @@ def _estimates(
                 theory=theory,
             )
         )
-    return found
+    return estimates
 
 
 def _findings(
@@ -94,13 +94,13 @@ def _findings(
 ) -> list[Finding]:
     by_path = {estimate.path: estimate for estimate in estimates}
     baseline = _by_block(trials, experiment.baseline, metric)
-    made: list[Finding] = []
+    findings: list[Finding] = []
     noise: Interval = (None, None)
     for path in sorted(experiment.paths, key=lambda path: path.aa_of is None):
         if path.name == experiment.baseline:
             continue
-        own = _by_block(trials, path.name, metric)
-        pairs = [(own[block], baseline[block]) for block in own if block in baseline]
+        by_block = _by_block(trials, path.name, metric)
+        pairs = [(by_block[block], baseline[block]) for block in by_block if block in baseline]
         if not pairs and metric.name != WORKLOADS[combination.workload.kind].primary:
             continue
         ratio, difference, (low, high) = _compare(metric, pairs)
@@ -109,7 +109,7 @@ def _findings(
         if path.aa_of:
             noise = (low, high)
         ours, base = by_path.get(path.name), by_path.get(experiment.baseline)
-        made.append(
+        findings.append(
             Finding(
                 workload=combination.workload.kind,
                 metric=metric.name,
@@ -138,7 +138,7 @@ def _findings(
                 headline=metric.name in WORKLOADS[combination.workload.kind].headline,
             )
         )
-    return made
+    return findings
 
 
 def _by_block(trials: list[TrialRecord], path: str, metric: Metric) -> dict[int, float]:
@@ -152,11 +152,11 @@ def _by_block(trials: list[TrialRecord], path: str, metric: Metric) -> dict[int,
 def _compare(metric: Metric, pairs: list[tuple[float, float]]) -> tuple[float | None, float | None, Interval]:
     if not pairs:
         return None, None, (None, None)
-    differences = [own - base for own, base in pairs]
+    differences = [these - base for these, base in pairs]
     difference = _rounded(statistics.fmean(differences))
-    if metric.scale == "difference" or any(own <= 0 or base <= 0 for own, base in pairs):
+    if metric.scale == "difference" or any(these <= 0 or base <= 0 for these, base in pairs):
         return None, difference, _t_interval(differences)
-    logs = [math.log(own / base) for own, base in pairs]
+    logs = [math.log(these / base) for these, base in pairs]
     low, high = _t_interval(logs)
     ratio = _rounded(math.exp(statistics.fmean(logs)))
     if low is None or high is None:
@@ -169,7 +169,7 @@ def _values(pairs: list[tuple[float, float]], ratio: float | None) -> tuple[floa
     if not pairs:
         return None, None
     if ratio is None:
-        return statistics.fmean(own for own, _ in pairs), statistics.fmean(base for _, base in pairs)
+        return statistics.fmean(these for these, _ in pairs), statistics.fmean(base for _, base in pairs)
     base = _rounded(statistics.geometric_mean(base for _, base in pairs))
     return float(f"{base * ratio:.12g}"), base
 

@@ -154,9 +154,9 @@ def evidence(path: NetworkPath, topology: Topology, between: tuple[str, str]) ->
 
 def old_evidence(path: NetworkPath, link_used: Link) -> Evidence:
     """The same as version 0.1 kept it: of one link only, of native paths."""
-    one = _segment(link_used, "r1", "r2", (f"ipv{path.family}",), 1500)
-    kept = {key: value for key, value in one.items() if key not in ("outer", "errors")}
-    return evidence_from_json(kept | {"families": one["stacks"], "counters": {"r1": {"Ip.ForwDatagrams": 41_000}}})
+    segment = _segment(link_used, "r1", "r2", (f"ipv{path.family}",), 1500)
+    kept = {key: value for key, value in segment.items() if key not in ("outer", "errors")}
+    return evidence_from_json(kept | {"families": segment["stacks"], "counters": {"r1": {"Ip.ForwDatagrams": 41_000}}})
 
 
 def _segment(link: Link, near: str, far: str, headers: tuple[str, ...], inner_bytes: int) -> dict[str, Any]:
@@ -186,7 +186,7 @@ def _segment(link: Link, near: str, far: str, headers: tuple[str, ...], inner_by
 
 def _tunnels(network: Network, engine: str) -> dict[str, Any]:
     """Some packets of each trial are dropped, and of the engines that have a slow path it carries a few."""
-    found: dict[str, Any] = {}
+    tunnels: dict[str, Any] = {}
     for tunnel in network.tunnels:
         counted: dict[str, Any] = {
             "encapsulated": {"packets": 41_000, "bytes": 58_000_000},
@@ -200,5 +200,5 @@ def _tunnels(network: Network, engine: str) -> dict[str, Any]:
                 "slow": {"neighbour-unresolved": {"packets": 3, "bytes": 216}},
                 "drops": {"no-mapping": {"packets": 2, "bytes": 144}, "ecn-invalid": {"packets": 1, "bytes": 1480}},
             }
-        found.setdefault(tunnel.node, {})[tunnel.device] = counted
-    return found
+        tunnels.setdefault(tunnel.node, {})[tunnel.device] = counted
+    return tunnels

@@ -26,11 +26,11 @@ class Command:
 
 def steps(tutorial: Path) -> list[SavedFile | Command]:
     """The files and commands of a tutorial, in their order. Other blocks only show something."""
-    found: list[SavedFile | Command] = []
+    steps: list[SavedFile | Command] = []
     for info, text in re.findall(r"^```([^\n]*)\n(.*?)^```$", tutorial.read_text(), re.DOTALL | re.MULTILINE):
         language, _, name = info.partition(" ")
         if language == "sh":
-            found += [Command(line=line) for line in text.splitlines()]
+            steps += [Command(line=line) for line in text.splitlines()]
         elif name:
-            found.append(SavedFile(name=name, text=text))
-    return found
+            steps.append(SavedFile(name=name, text=text))
+    return steps

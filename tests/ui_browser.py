@@ -36,7 +36,7 @@ class Served:
 
     def watch(self, page: Page) -> None:
         """Notes whatever should not happen."""
-        page.on("console", lambda said: self.wrong.append(said.text))
+        page.on("console", lambda message: self.wrong.append(message.text))
         page.on("pageerror", lambda error: self.wrong.append(str(error)))
         page.on("request", lambda asked: self.wrong.append(asked.url) if not self._is_own(asked.url) else None)
 

@@ -70,18 +70,18 @@ def _inside(arguments: argparse.Namespace) -> int:
     part, name = PARTS[arguments.inside], arguments.inside
     started_s = time.time()
 
-    def complete(found: PartResults) -> PartResults:
-        return {"part": name, **provenance(started_s), **found, "wrong": part.wrong(found)}
+    def complete(result: PartResults) -> PartResults:
+        return {"part": name, **provenance(started_s), **result, "wrong": part.wrong(result)}
 
     kept = Kept(arguments.out / f"{name}.json", complete)
     # What was found is written before the folder is cleaned, which may fail where the part was interrupted.
     with tempfile.TemporaryDirectory(prefix="endurance-", ignore_cleanup_errors=True) as scratch:
-        found: PartResults | None = None
+        done: PartResults | None = None
         try:
-            found = part.run(Path(scratch), arguments.scale, arguments.seed, arguments.victims, kept.keep)
+            done = part.run(Path(scratch), arguments.scale, arguments.seed, arguments.victims, kept.keep)
         except STOPS:
             print(f"endurance: {name}: stopped", flush=True)
-        result = kept.end(found)
+        result = kept.end(done)
     if result is None:
         print(f"endurance: {name}: nothing was found before", flush=True)
         return 130

@@ -23,10 +23,10 @@ def count(command: int) -> int:
     """The number of objects of a kind. Raises `OSError` where this process may not ask (it needs CAP_SYS_ADMIN)."""
     libc = ctypes.CDLL(None, use_errno=True)
     attributes = _GetId()
-    found = 0
+    number = 0
     while libc.syscall(_SYS_BPF[platform.machine()], command, ctypes.byref(attributes), ctypes.sizeof(attributes)) == 0:
         attributes.start_id = attributes.next_id
-        found += 1
+        number += 1
     if ctypes.get_errno() != errno.ENOENT:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    return found
+    return number

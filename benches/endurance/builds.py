@@ -36,22 +36,22 @@ def build(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) -
         start_new_session=True,
     )
     try:
-        said, complained = process.communicate()
+        stdout, complained = process.communicate()
         stopped = {}
     except STOPS:
         os.killpg(process.pid, signal.SIGINT)
-        said, complained = process.communicate()
+        stdout, complained = process.communicate()
         stopped = {"stopped": True}
     if process.returncode != 0:
         return {"builds": count, "nodes": NODES, "failed": complained[-2000:]}
-    return {"nodes": NODES, **json.loads(said), **stopped}
+    return {"nodes": NODES, **json.loads(stdout), **stopped}
 
 
-def wrong(found: dict[str, Any]) -> list[str]:
+def wrong(result: dict[str, Any]) -> list[str]:
     """Resources that were not given back, in words."""
-    if "failed" in found:
-        return [found["failed"]]
-    before, after = found["before"], found["after"]
+    if "failed" in result:
+        return [result["failed"]]
+    before, after = result["before"], result["after"]
     growth_mib = after["resident_mib"] - before["resident_mib"]
     kept = [
         f"{name}: {after[name]} after, {before[name]} before"

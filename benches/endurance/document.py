@@ -44,16 +44,16 @@ def take(data: Results, result: Results) -> None:
     part = result["part"]
     run = {key: result[key] for key in _RUN if key in result}
     if part not in _BY_NAME:
-        found = {key: value for key, value in result.items() if key not in _RUN}
+        values = {key: value for key, value in result.items() if key not in _RUN}
         if "not_done" not in result or part not in data:
-            data[part] = {**found, "run": run}
+            data[part] = {**values, "run": run}
         return
     kept = data.setdefault(part, {})
-    for name, found in result.get(_BY_NAME[part], {}).items():
-        if "not_done" not in found or name not in kept:
+    for name, values in result.get(_BY_NAME[part], {}).items():
+        if "not_done" not in values or name not in kept:
             # Kills on machines fall at the moments of a seed, and those of all seeds are added up.
             key = f"{name}, seed {result['seed']}" if part == "machines" else name
-            kept[key] = {**found, "run": run}
+            kept[key] = {**values, "run": run}
 
 
 def figures(data: Results) -> str:
@@ -234,11 +234,11 @@ def _floods(rows: Results) -> Iterable[str]:
     yield "### `serve` under floods"
     yield ""
     yield head("flood", "good clients", "median", "slowest", "not served", "connections of the flood", "date, commit")
-    for name, found in rows.items():
-        served = f"{found['in_time']} of {found['tried']} within {found['within_s']:g} s"
-        times = [_seconds(found[key]) for key in ("median_s", "slowest_s")]
-        opened = sum(attacker["opened"] for attacker in found["attackers"])
-        yield row(name, served, *times, sum(found["errors"].values()), _number(opened), measured_at(found))
+    for name, each_row in rows.items():
+        served = f"{each_row['in_time']} of {each_row['tried']} within {each_row['within_s']:g} s"
+        times = [_seconds(each_row[key]) for key in ("median_s", "slowest_s")]
+        opened = sum(attacker["opened"] for attacker in each_row["attackers"])
+        yield row(name, served, *times, sum(each_row["errors"].values()), _number(opened), measured_at(each_row))
     yield ""
 
 
@@ -253,18 +253,18 @@ def _tampered(rows: Results) -> Iterable[str]:
     yield "### Tampered directories"
     yield ""
     yield head("seed", "directories", "executions of readers", "kinds of outcomes", "kinds of failures", "date, commit")
-    for seed, result in sorted(rows.items(), key=lambda one: int(one[0])):
+    for seed, result in sorted(rows.items(), key=lambda item: int(item[0])):
         counts = [_number(result[key]) for key in ("cases", "executions", "outcomes")]
         yield row(seed, *counts, len(result["failures"]), measured_at(result))
     if len(rows) > 1:
-        sums = [_number(sum(one[key] for one in rows.values())) for key in ("cases", "executions")]
-        yield row("all", *sums, "", len({kind for one in rows.values() for kind in one["failures"]}), "")
+        sums = [_number(sum(each_row[key] for each_row in rows.values())) for key in ("cases", "executions")]
+        yield row("all", *sums, "", len({kind for each_row in rows.values() for kind in each_row["failures"]}), "")
     yield ""
 
 
 def machines(data: Results) -> list[str]:
     """The machines that the results are of."""
-    runs = [one["run"] for part in data.values() for one in (part.values() if "run" not in part else [part])]
+    runs = [item["run"] for part in data.values() for item in (part.values() if "run" not in part else [part])]
     return sorted({f"Linux {run['kernel']}, {run['processors']} processors, {run['memory_gib']} GiB" for run in runs})
 
 

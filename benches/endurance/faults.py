@@ -115,8 +115,8 @@ def _disk_full(scratch: Path, choice: random.Random) -> Iterator[Harm]:
             subprocess.run(["mount", "-o", f"remount,size={bytes_}", disk], check=True)
 
         def shrink() -> None:  # to what there is, and room for some of the trials
-            found = os.statvfs(disk)
-            resize((found.f_blocks - found.f_bfree) * found.f_frsize + choice.randrange(0, 300_000, 4096))
+            statvfs = os.statvfs(disk)
+            resize((statvfs.f_blocks - statvfs.f_bfree) * statvfs.f_frsize + choice.randrange(0, 300_000, 4096))
 
         yield Harm(place=disk / "run", ready=shrink, mend=lambda: resize(2**26))
 
@@ -263,10 +263,10 @@ class Tally:
     def to_json(self) -> dict[str, Any]:
         return {**self.__dict__, "ended_with": dict(self.ended_with), "not_valid": dict(self.not_valid)}
 
-    def count(self, name: str, found: list[str], place: str) -> None:
-        if found:
-            setattr(self, name, getattr(self, name) + len(found))
-            self.details.append(f"{place}: {name}: {'; '.join(found)[-1500:]}")
+    def count(self, name: str, result: list[str], place: str) -> None:
+        if result:
+            setattr(self, name, getattr(self, name) + len(result))
+            self.details.append(f"{place}: {name}: {'; '.join(result)[-1500:]}")
             print(self.details[-1], flush=True)
 
 
@@ -292,7 +292,7 @@ def do_harm(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep)
     started_s = time.monotonic()
     sixbench("resume", str(scratch / "timed"), "--no-report", "--quiet", scratch=scratch)
     undisturbed = Undisturbed(fresh=fresh, planned=planned_keys(whole), length_s=time.monotonic() - started_s)
-    found: dict[str, Any] = {}
+    collected: dict[str, Any] = {}
     for name, fault in FAULTS.items():
         if only and name not in only:
             continue
@@ -300,16 +300,16 @@ def do_harm(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep)
         try:
             for _ in range(max(1, round(fault.count * scale))):
                 _once(name, fault, scratch, choice, tally, undisturbed)
-                keep({"faults": found | {name: tally.to_json()}, "seed": seed})
+                keep({"faults": collected | {name: tally.to_json()}, "seed": seed})
         except NotHere as reason:
-            found[name] = {"not_done": str(reason)}
+            collected[name] = {"not_done": str(reason)}
             continue
         except KeyboardInterrupt:  # what was counted until then counts
             print(f"{name}: stopped", flush=True)
-        found[name] = tally.to_json()
-        shown = {key: value for key, value in found[name].items() if key != "details"}
+        collected[name] = tally.to_json()
+        shown = {key: value for key, value in collected[name].items() if key != "details"}
         print(f"{name}: {shown}", flush=True)
-    return {"faults": found, "seed": seed}
+    return {"faults": collected, "seed": seed}
 
 
 def _once(
@@ -348,7 +348,7 @@ def _once(
         again = sixbench("resume", str(harm.place), "--no-report", "--quiet", scratch=scratch)
         tally.count("other_codes", [] if again.code in _DONE else [f"resume: {again.code}: {again.output}"], place)
         wrong = wrong_with(harm.place, planned, known)
-        tally.count("lost", [one for kind in wrong.values() for one in kind], place)
+        tally.count("lost", [item for kind in wrong.values() for item in kind], place)
         tally.count("false", _false_in(harm.place, planned, scratch), f"{place}, resumed")
         for trial in read_run(harm.place).trials:
             if trial.status == "ok":
@@ -361,19 +361,19 @@ def _false_in(directory: Path, planned: set[str], scratch: Path) -> list[str]:
     """False statements in a report of this run: valid trials with a wrong number, another count of trials than there
     are, or a run that is called complete and is not."""
     run = read_run(directory)
-    found = [f"{trial.key}: {words}" for trial in run.trials if trial.status == "ok" for words in _wrong_numbers(trial)]
-    said = sixbench("report", str(directory), "--format", "json", scratch=scratch)
-    if said.code != 0:
-        return [*found, f"report ended with {said.code}: {said.output}"] if run.trials else found
-    report = json.loads(said.output[said.output.index("{") :])
+    texts = [f"{trial.key}: {words}" for trial in run.trials if trial.status == "ok" for words in _wrong_numbers(trial)]
+    done = sixbench("report", str(directory), "--format", "json", scratch=scratch)
+    if done.code != 0:
+        return [*texts, f"report ended with {done.code}: {done.output}"] if run.trials else texts
+    report = json.loads(done.output[done.output.index("{") :])
     trials = report["trials"]
     counts = Counter(trial.status for trial in run.trials)
-    told = {"ok": trials["ok"], "invalid": trials["invalid"], "failed": trials["failed"]}
-    if told != {name: counts[name] for name in told}:
-        found.append(f"the report has {told}, the directory {dict(counts)}")
+    fields = {"ok": trials["ok"], "invalid": trials["invalid"], "failed": trials["failed"]}
+    if fields != {name: counts[name] for name in fields}:
+        texts.append(f"the report has {fields}, the directory {dict(counts)}")
     if report["state"] == "complete" and differing_keys(run, planned):
-        found.append("called complete")
-    return found
+        texts.append("called complete")
+    return texts
 
 
 def _wrong_numbers(trial: Any) -> Iterator[str]:

@@ -104,20 +104,20 @@ class Flood:
         """Begins a connection."""
         family = socket.AF_INET if self.sources.network.version == 4 else socket.AF_INET6
         try:
-            one = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
-            one.setsockopt(socket.IPPROTO_IP, 24, 1)  # IP_BIND_ADDRESS_NO_PORT: the port is chosen by connect
-            one.bind((source or self.sources.pick(self.chance), 0))
-            begun = one.connect_ex((self.host, self.port))
+            connection = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+            connection.setsockopt(socket.IPPROTO_IP, 24, 1)  # IP_BIND_ADDRESS_NO_PORT: the port is chosen by connect
+            connection.bind((source or self.sources.pick(self.chance), 0))
+            begun = connection.connect_ex((self.host, self.port))
         except OSError:
             begun = errno.EMFILE
         self.counts["opened"] += 1
         if begun != errno.EINPROGRESS:
             self.counts["failed"] += 1
             return
-        self.sockets[one.fileno()] = one
+        self.sockets[connection.fileno()] = connection
         if cookie:
-            self.cookies[one.fileno()] = cookie
-        self.poll.register(one.fileno(), select.EPOLLOUT | select.EPOLLIN)
+            self.cookies[connection.fileno()] = cookie
+        self.poll.register(connection.fileno(), select.EPOLLOUT | select.EPOLLIN)
 
     def half_open(self) -> None:
         """Sends a SYN from an address whose answers nobody takes."""
@@ -130,48 +130,48 @@ class Flood:
 
     def serve(self, descriptor: int, events: int) -> None:
         """Goes on with a connection about which there are news."""
-        one = self.sockets[descriptor]
+        connection = self.sockets[descriptor]
         with contextlib.suppress(OSError):
-            if events & select.EPOLLOUT and one.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0:
+            if events & select.EPOLLOUT and connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0:
                 self.counts["connected"] += 1
                 self.poll.modify(descriptor, select.EPOLLIN)
-                self.speak(descriptor, one)
+                self.speak(descriptor, connection)
             if not events & (select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR):
                 return
-            answer = one.recv(4096)
+            answer = connection.recv(4096)
             if answer[6:ANSWER_BYTES] == bytes([RETRY]) and self.kind == "cookies":
                 self.counts["cookies"] += 1
-                self.open(answer[ANSWER_BYTES : ANSWER_BYTES + COOKIE_BYTES], one.getsockname()[0])
+                self.open(answer[ANSWER_BYTES : ANSWER_BYTES + COOKIE_BYTES], connection.getsockname()[0])
             elif answer:
                 return
-        self.close(descriptor, one)
+        self.close(descriptor, connection)
 
-    def speak(self, descriptor: int, one: socket.socket) -> None:
+    def speak(self, descriptor: int, item: socket.socket) -> None:
         """Sends the first bytes of a connection."""
         if self.kind == "cookies":
-            one.send(FIRST_BYTES + self.cookies.get(descriptor, bytes(COOKIE_BYTES)) + HANDSHAKE)
+            item.send(FIRST_BYTES + self.cookies.get(descriptor, bytes(COOKIE_BYTES)) + HANDSHAKE)
         elif self.kind == "slow":
             self.bytes_sent[descriptor] = 0
-            heapq.heappush(self.due, (time.monotonic(), descriptor, one))
+            heapq.heappush(self.due, (time.monotonic(), descriptor, item))
 
     def drip(self, now: float) -> None:
         """The next bytes of slow connections."""
         while self.due and self.due[0][0] <= now:
-            _, descriptor, one = heapq.heappop(self.due)
-            if self.sockets.get(descriptor) is not one:
+            _, descriptor, item = heapq.heappop(self.due)
+            if self.sockets.get(descriptor) is not item:
                 continue
             at = self.bytes_sent[descriptor] = self.bytes_sent[descriptor] + 1
             with contextlib.suppress(OSError):
-                one.send(FIRST_BYTES[at - 1 : at] or b"\x00")
-            heapq.heappush(self.due, (now + BYTE_EVERY_S, descriptor, one))
+                item.send(FIRST_BYTES[at - 1 : at] or b"\x00")
+            heapq.heappush(self.due, (now + BYTE_EVERY_S, descriptor, item))
 
-    def close(self, descriptor: int, one: socket.socket) -> None:
+    def close(self, descriptor: int, item: socket.socket) -> None:
         """Forgets a connection that has ended."""
         self.poll.unregister(descriptor)
         del self.sockets[descriptor]
         self.cookies.pop(descriptor, None)
         self.bytes_sent.pop(descriptor, None)
-        one.close()
+        item.close()
 
 
 def syn(source: str, target: str, source_port: int, port: int) -> bytes:

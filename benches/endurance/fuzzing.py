@@ -69,7 +69,7 @@ def fuzz(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) ->
     chosen = [target for target in TARGETS if not only or target in only]
     binaries = _build() if set(chosen) - set(OF_PYTHON) else scratch
     over = threading.Event()
-    found: dict[str, Any] = {}
+    collected: dict[str, Any] = {}
     stopped = {}
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         jobs = {
@@ -77,25 +77,25 @@ def fuzz(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) ->
         }
         try:
             for target, job in jobs.items():
-                found[target] = job.result()
-                keep({"seconds": seconds, "targets": found})
+                collected[target] = job.result()
+                keep({"seconds": seconds, "targets": collected})
         except STOPS:  # libFuzzer ends by the signal, and tells its counts
             over.set()
             pool.shutdown(cancel_futures=True)
-            found |= {target: job.result() for target, job in jobs.items() if not job.cancelled()}
+            collected |= {target: job.result() for target, job in jobs.items() if not job.cancelled()}
             stopped = {"stopped": True}
-    executions = sum(result.get("executions") or 0 for result in found.values())
-    covered = sum(result.get("coverage") or 0 for result in found.values())
+    executions = sum(result.get("executions") or 0 for result in collected.values())
+    covered = sum(result.get("coverage") or 0 for result in collected.values())
     print(
         f"{len(chosen)} targets, {seconds:g} s each: {executions:,} executions, {covered:,} edges covered", flush=True
     )
-    return {"seconds": seconds, "targets": found, **stopped}
+    return {"seconds": seconds, "targets": collected, **stopped}
 
 
-def wrong(found: dict[str, Any]) -> list[str]:
+def wrong(result: dict[str, Any]) -> list[str]:
     """Targets that crashed, and those that were not fuzzed where everything is expected (`SIXBENCH_EXPECT_LAB=1`)."""
     bad = ("crash", "not_done") if os.environ.get("SIXBENCH_EXPECT_LAB") == "1" else ("crash",)
-    return [f"{name}: {target[key]}" for name, target in found["targets"].items() for key in bad if target.get(key)]
+    return [f"{name}: {target[key]}" for name, target in result["targets"].items() for key in bad if target.get(key)]
 
 
 def _job(target: str, binaries: Path, seconds: float, seed: int, over: threading.Event) -> Callable[[], dict[str, Any]]:
@@ -153,25 +153,25 @@ def _libfuzzer(program: Path, seconds: float, seed: int) -> dict[str, Any]:
         str(FUZZ / "corpus" / program.name),
     ]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False, errors="replace")
-    said = done.stderr
+    stderr = done.stderr
     result: dict[str, Any] = {
-        "executions": _number(r"stat::number_of_executed_units:\s+(\d+)", said),
-        "coverage": _number(r"cov: (\d+)", said),
-        "features": _number(r"ft: (\d+)", said),
-        "edges": _number(r"PC tables \((\d+) PCs\)", said),
+        "executions": _number(r"stat::number_of_executed_units:\s+(\d+)", stderr),
+        "coverage": _number(r"cov: (\d+)", stderr),
+        "features": _number(r"ft: (\d+)", stderr),
+        "edges": _number(r"PC tables \((\d+) PCs\)", stderr),
     }
-    return result if done.returncode in (0, INTERRUPTED) else {**result, "crash": said[-1500:]}
+    return result if done.returncode in (0, INTERRUPTED) else {**result, "crash": stderr[-1500:]}
 
 
 def _number(pattern: str, text: str) -> int | None:
     """The last one."""
-    found = re.findall(pattern, text)
-    return int(found[-1]) if found else None
+    matches = re.findall(pattern, text)
+    return int(matches[-1]) if matches else None
 
 
 def _match(pattern: str, text: str) -> str | None:
-    found = re.search(pattern, text, re.MULTILINE)
-    return None if found is None else found[1]
+    match_ = re.search(pattern, text, re.MULTILINE)
+    return None if match_ is None else match_[1]
 
 
 def _answers(seconds: float, seed: int, over: threading.Event) -> dict[str, Any]:
@@ -187,15 +187,15 @@ def _answers(seconds: float, seed: int, over: threading.Event) -> dict[str, Any]
     executions = refused = 0
     deadline_s = time.monotonic() + seconds
     while time.monotonic() < deadline_s and not over.is_set():
-        one = choice.choice(answers)
-        changed = _changed(one["answer"], choice)
+        answer = choice.choice(answers)
+        changed = _changed(answer["answer"], choice)
         executions += 1
         try:
-            if "workload" in one:
-                side = "client" if one["op"] == "run" else "server"
-                check_result(one["workload"], side, one["params"], changed, one["op"])
+            if "workload" in answer:
+                side = "client" if answer["op"] == "run" else "server"
+                check_result(answer["workload"], side, answer["params"], changed, answer["op"])
             else:
-                check(REQUESTS[one["op"]].answer, changed, one["op"])
+                check(REQUESTS[answer["op"]].answer, changed, answer["op"])
         except AgentError:
             refused += 1
         except Exception as error:  # noqa: BLE001, this is what is looked for

@@ -45,11 +45,11 @@ def left_over(before: Counter[str], scratch: Path) -> list[str]:
     """Things that are there and were not there before, once nothing changes any more: processes, interfaces, named
     namespaces, files in /run, /dev/shm and the scratch folder, and BPF pins."""
     deadline = time.monotonic() + SETTLING_S
-    while found := list((inventory(scratch) - before).elements()):
+    while elements := list((inventory(scratch) - before).elements()):
         if time.monotonic() > deadline:
             break
         time.sleep(0.02)
-    return sorted(found)
+    return sorted(elements)
 
 
 def inventory(scratch: Path) -> Counter[str]:
@@ -69,7 +69,7 @@ def inventory(scratch: Path) -> Counter[str]:
 
 def processes() -> list[tuple[int, str]]:
     """Every process but this one, with its name; those that have ended and were not waited for are none."""
-    found = []
+    processes = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
@@ -78,8 +78,8 @@ def processes() -> list[tuple[int, str]]:
         except OSError:
             continue
         if not rest.startswith(" Z"):
-            found.append((int(entry.name), name))
-    return found
+            processes.append((int(entry.name), name))
+    return processes
 
 
 def namespaces() -> int:

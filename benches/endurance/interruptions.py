@@ -124,7 +124,7 @@ def interrupt(
     asked = times(victims, count)
     objects = host.bpf_objects()
     results: dict[str, Any] = {}
-    found: dict[str, Any] = {"victims": results, "bpf_before": objects, "seed": seed}
+    fields: dict[str, Any] = {"victims": results, "bpf_before": objects, "seed": seed}
     for victim in chosen:
         if victim.in_guest and not _has_guest():
             results[victim.name] = {"not_done": f"the kernel {GUEST_KERNEL} was not fetched (sixbench kernels add)"}
@@ -134,12 +134,12 @@ def interrupt(
             for _ in range(asked[victim.name]):
                 work.once()
                 results[victim.name] = work.tally.to_json() | {"asked": asked[victim.name]}
-                keep(found)
+                keep(fields)
                 print(f"{victim.name}: {_line(work.tally)}", flush=True)
         except KeyboardInterrupt:  # what was counted until then counts
             print(f"{victim.name}: stopped", flush=True)
         results[victim.name] = work.tally.to_json() | {"asked": asked[victim.name]}
-    return found | {"bpf_after": host.bpf_objects()}
+    return fields | {"bpf_after": host.bpf_objects()}
 
 
 def times(victims: tuple[Victim, ...], count: int) -> dict[str, int]:
@@ -274,10 +274,10 @@ class _Work:
 
             self.tally.trials.update(trial.status for trial in read_run(directory).trials)
 
-    def _count(self, name: str, found: list[str], place: str) -> None:
-        if found:
-            setattr(self.tally, name, getattr(self.tally, name) + len(found))
-            self.tally.details.append(f"{place}: {name}: {'; '.join(found)[-1500:]}")
+    def _count(self, name: str, result: list[str], place: str) -> None:
+        if result:
+            setattr(self.tally, name, getattr(self.tally, name) + len(result))
+            self.tally.details.append(f"{place}: {name}: {'; '.join(result)[-1500:]}")
             print(self.tally.details[-1], file=sys.stderr, flush=True)
 
 

@@ -29,7 +29,7 @@ class Stopped(BaseException):
 STOPS = (KeyboardInterrupt, Stopped)
 
 
-def nothing(found: PartResults) -> None:
+def nothing(result: PartResults) -> None:
     """Keeps nothing."""
 
 
@@ -56,25 +56,25 @@ class Kept:
         self._complete = complete
         self._written_s = 0.0
 
-    def keep(self, found: PartResults) -> None:
+    def keep(self, result: PartResults) -> None:
         """Takes what was found so far, and writes it if the last writing was some seconds ago."""
-        self.results = found
+        self.results = result
         if time.monotonic() - self._written_s >= SELDOM_S:
-            self._write(found | {"stopped": True})
+            self._write(result | {"stopped": True})
             self._written_s = time.monotonic()
 
-    def end(self, found: PartResults | None) -> PartResults | None:
+    def end(self, result: PartResults | None) -> PartResults | None:
         """Writes what the part has found in all; None: it was stopped, and what is kept counts. Returns the content of
         the file; None where nothing was found before it was stopped, and then there is no file."""
-        if found is None:
+        if result is None:
             if self.results is None:
                 return None
-            found = self.results | {"stopped": True}
-        return self._write(found)
+            result = self.results | {"stopped": True}
+        return self._write(result)
 
-    def _write(self, found: PartResults) -> PartResults:
+    def _write(self, result: PartResults) -> PartResults:
         """Beside it first, so that a reader never sees half of it."""
-        content = self._complete(found)
+        content = self._complete(result)
         partial = self.file.with_suffix(".partial")
         partial.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
         os.replace(partial, self.file)

@@ -47,12 +47,12 @@ class _Commands:
         return None if self.command is None else self.command.poll()
 
     def output(self) -> str:
-        found = []
+        collected = []
         for file in sorted(self.scratch.glob("*.log")):
             content = file.read_bytes()
-            found.append(content[self._read.get(file, 0) :].decode(errors="replace"))
+            collected.append(content[self._read.get(file, 0) :].decode(errors="replace"))
             self._read[file] = len(content)
-        return "".join(found)
+        return "".join(collected)
 
 
 class Cells(_Commands):
@@ -160,12 +160,12 @@ class Hosts(_Commands):
         return True
 
     def places(self) -> dict[str, str]:
-        found = {name: self._machines.interfaces(name) for name in self._machines.names}
+        interfaces = {name: self._machines.interfaces(name) for name in self._machines.names}
         for name in self._machines.names:
             inside = _below(self._machines.sshd[name].pid)
             words = ["nsenter", "-t", str(min(inside)), "-m", "find", "/run", "!", "-type", "d"]
-            found[name] += subprocess.run(words, capture_output=True, text=True, check=False).stdout
-        return found
+            interfaces[name] += subprocess.run(words, capture_output=True, text=True, check=False).stdout
+        return interfaces
 
     def end(self) -> None:
         """The machines have nothing else."""
@@ -181,16 +181,16 @@ def _kill(pid: int) -> bool:
 
 def _below(pid: int) -> list[int]:
     """The processes that a process has started, and theirs."""
-    found, rest = [], [pid]
+    collected, rest = [], [pid]
     while rest:
-        one = rest.pop()
+        pop = rest.pop()
         try:
-            started = children(one)
+            started = children(pop)
         except OSError:
             continue
-        found += started
+        collected += started
         rest += started
-    return found
+    return collected
 
 
 def _name(pid: int) -> str:
@@ -202,8 +202,8 @@ def _name(pid: int) -> str:
 
 def _interfaces(pid: int) -> str:
     """The interfaces and addresses of the namespace that a process is in."""
-    said = ""
+    text = ""
     for words in (["link"], ["-4", "address"], ["-6", "address"]):
         command = ["nsenter", "-t", str(pid), "-n", "ip", "-o", *words]
-        said += subprocess.run(command, capture_output=True, text=True, check=False).stdout
-    return said
+        text += subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    return text

@@ -104,10 +104,10 @@ class Tally:
     def to_json(self) -> dict[str, Any]:
         return {**self.__dict__, "kills": dict(self.kills), "trials": dict(self.trials)}
 
-    def count(self, name: str, found: list[str], place: str) -> None:
-        if found:
-            setattr(self, name, getattr(self, name) + len(found))
-            self.details.append(f"{place}: {name}: {'; '.join(found)[-1500:]}")
+    def count(self, name: str, result: list[str], place: str) -> None:
+        if result:
+            setattr(self, name, getattr(self, name) + len(result))
+            self.details.append(f"{place}: {name}: {'; '.join(result)[-1500:]}")
             print(self.details[-1], file=sys.stderr, flush=True)
 
 
@@ -124,31 +124,31 @@ def kill_on_machines(scratch: Path, scale: float, seed: int, only: list[str], ke
     """Kills by each way. `only` has the ways."""
     ways: dict[str, Any] = {}
     trials = max(LEAST_TRIALS, round(TRIALS * min(1.0, scale)))
-    found: PartResults = {"ways": ways, "seed": seed, "trials_in_a_sweep": trials}
+    fields: PartResults = {"ways": ways, "seed": seed, "trials_in_a_sweep": trials}
     for way, victims in shares(round(KILLS * scale)).items():
         if only and way not in only:
             continue
         tally = Tally(asked=sum(victims.values()))
 
-        def told(way: str = way, tally: Tally = tally) -> None:
+        def output(way: str = way, tally: Tally = tally) -> None:
             ways[way] = tally.to_json()
-            keep(found)
+            keep(fields)
 
         try:
-            _by(way, victims, created(scratch / way), trials, random.Random(f"{seed}/{way}"), tally, told)
+            _by(way, victims, created(scratch / way), trials, random.Random(f"{seed}/{way}"), tally, output)
         except STOPS:  # what was counted until then counts
             print(f"{way}: stopped", flush=True)
-            return found | {"stopped": True, "ways": ways | {way: tally.to_json()}}
+            return fields | {"stopped": True, "ways": ways | {way: tally.to_json()}}
         ways[way] = tally.to_json()
-    return found
+    return fields
 
 
-def wrong(found: PartResults) -> list[str]:
+def wrong(result: PartResults) -> list[str]:
     """Promises that were broken, and kills that were not done, in words."""
     problems = []
-    for way, tally in found["ways"].items():
+    for way, tally in result["ways"].items():
         done = sum(tally["kills"].values())
-        if done < tally["asked"] and not found.get("stopped"):
+        if done < tally["asked"] and not result.get("stopped"):
             problems.append(f"{way}: {done} of {tally['asked']} kills")
         problems += [f"{way}: {tally[name]} {name.replace('_', ' ')}" for name in MUST_BE_ZERO if tally[name]]
     return problems
@@ -167,7 +167,7 @@ def _by(
     trials: int,
     dice: random.Random,
     tally: Tally,
-    told: Callable[[], None],
+    expected: Callable[[], None],
 ) -> None:
     with ExitStack() as stack:
         sweep = WAYS[way](stack, scratch)
@@ -188,13 +188,13 @@ def _by(
             tally.sweeps += 1
             place = f"{way}, sweep {tally.sweeps}"
             directory = scratch / f"sweep-{tally.sweeps}"
-            _sweep(sweep, directory, experiment, left, dice, tally, place, told)
+            _sweep(sweep, directory, experiment, left, dice, tally, place, expected)
             sweep.end()
             tally.count("not_home", _not_home(sweep, at_home), place)
             tally.count("left_over", host.left_over(before, scratch / "tmp"), place)
-            tally.count("tracebacks", [said] if TRACEBACK in (said := sweep.output()) else [], place)
+            tally.count("tracebacks", [output] if TRACEBACK in (output := sweep.output()) else [], place)
             _check(directory, planned, tally, place)
-            told()
+            expected()
             print(f"{place}: {_line(tally)}", flush=True)
 
 
@@ -206,7 +206,7 @@ def _sweep(
     dice: random.Random,
     tally: Tally,
     place: str,
-    told: Callable[[], None],
+    expected: Callable[[], None],
 ) -> None:
     """One run from its beginning to its end, hit until it ends or nobody is left to be hit."""
     sweep.begin(directory, experiment)
@@ -220,7 +220,7 @@ def _sweep(
                 left.pop()
                 tally.kills[victim] += 1
                 tally.acknowledged += len(known)
-                told()
+                expected()
                 print(f"{place}: {victim} after {len(known)} trials", flush=True)
                 if victim == "orchestrator":
                     _again(sweep, directory, experiment)

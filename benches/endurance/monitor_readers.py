@@ -25,31 +25,31 @@ NOW_NS = 2 * 10**18
 
 def read_it(directory: Path) -> Monitor:
     """Reads it."""
-    found = read_monitor(directory)
-    for problem in found.problems:
+    monitor = read_monitor(directory)
+    for problem in monitor.problems:
         assert "[type=" not in problem, "words of a library"
         assert problem.replace("\n", "").isprintable(), problem
-    return found
+    return monitor
 
 
-def _render(directory: Path, found: Monitor, out: Path, dice: random.Random) -> None:
-    followed = follow(found.occurrences, found.settings)
-    text = render(str(directory), found, followed)
+def _render(directory: Path, result: Monitor, out: Path, dice: random.Random) -> None:
+    followed = follow(result.occurrences, result.settings)
+    text = render(str(directory), result, followed)
     assert not _CONTROLS & set(text), "control characters"
     text.encode()
-    json.dumps(document(str(directory), found, followed, new_conditions(found.occurrences)), allow_nan=False).encode()
+    json.dumps(document(str(directory), result, followed, new_conditions(result.occurrences)), allow_nan=False).encode()
 
 
-def _page(directory: Path, found: Monitor, out: Path, dice: random.Random) -> None:
+def _page(directory: Path, result: Monitor, out: Path, dice: random.Random) -> None:
     """Writes the page with the figure of one series only: figures are slow."""
-    followed = follow(found.occurrences, found.settings)
+    followed = follow(result.occurrences, result.settings)
     chosen = [dice.choice(followed)] if followed else []
-    text = page_of(str(directory), found, chosen, new_conditions(found.occurrences))
+    text = page_of(str(directory), result, chosen, new_conditions(result.occurrences))
     assert "<script>alert" not in text
     text.encode()
 
 
-def _room(directory: Path, found: Monitor, out: Path, dice: random.Random) -> None:
+def _room(directory: Path, result: Monitor, out: Path, dice: random.Random) -> None:
     """Removes what is oldest, down to some bound."""
     with MonitorWriter.open(directory) as writer:
         most = dice.choice((0, used_bytes(writer.folder) // 2, 20_000))
@@ -58,7 +58,7 @@ def _room(directory: Path, found: Monitor, out: Path, dice: random.Random) -> No
 
 
 def _repeat(run: Path) -> MonitorReader:
-    def repeat(directory: Path, found: Monitor, out: Path, dice: random.Random) -> None:
+    def repeat(directory: Path, result: Monitor, out: Path, dice: random.Random) -> None:
         """One more occurrence, which leaves that run."""
         with contextlib.redirect_stderr(io.StringIO()), MonitorWriter.open(directory) as writer:
             settings = SETTINGS if writer.is_new else writer.read().settings
@@ -66,22 +66,24 @@ def _repeat(run: Path) -> MonitorReader:
                 settings = replace(settings, keep_bytes=100_000)
             repeating = Repeating(writer, settings, quiet=True, call=copying(run))
             repeating.recover()
-            one = repeating.begin_and_occur()
+            begin_and_occur = repeating.begin_and_occur()
             repeating.make_room()
             after = writer.read()
-            assert any(one.number == other.number for other in after.occurrences), "the occurrence is not there"
+            assert any(begin_and_occur.number == other.number for other in after.occurrences), (
+                "the occurrence is not there"
+            )
             _render(directory, after, out, dice)
 
     return repeat
 
 
 def _command(*words: str) -> MonitorReader:
-    def run_it(directory: Path, found: Monitor, out: Path, dice: random.Random) -> None:
-        told = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
-        said = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
-        with contextlib.redirect_stdout(told), contextlib.redirect_stderr(said):
+    def run_it(directory: Path, result: Monitor, out: Path, dice: random.Random) -> None:
+        text = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+        output = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+        with contextlib.redirect_stdout(text), contextlib.redirect_stderr(output):
             code = main(["monitor", str(directory), *words])
-        assert code in (0, 1, 2, 3), f"exit {code}: {said.buffer.getvalue().decode()}"  # type: ignore[attr-defined]
+        assert code in (0, 1, 2, 3), f"exit {code}: {output.buffer.getvalue().decode()}"  # type: ignore[attr-defined]
 
     return run_it
 

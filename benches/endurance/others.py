@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 def flood(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) -> PartResults:
     """Half-open and slow clients, and floods, against a server that good clients want to reach."""
     programs = [("serve_flood.py", "--clients", str(max(1, round(100 * scale))))]
-    return _run(programs, lambda told: told[0], keep)
+    return _run(programs, lambda expected: expected[0], keep)
 
 
 def tampered(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep) -> PartResults:
@@ -33,17 +33,17 @@ def tampered(scratch: Path, scale: float, seed: int, only: list[str], keep: Keep
     its own, from the given one on: what follows from other seeds is added up (`document`)."""
     seeds = range(seed, seed + len(os.sched_getaffinity(0)))
     share = str(ceil(max(1, round(1_000_000 * scale)) / len(seeds)))
-    programs = [("tampered_runs.py", "--count", share, "--seed", str(one)) for one in seeds]
+    programs = [("tampered_runs.py", "--count", share, "--seed", str(seed)) for seed in seeds]
 
-    def by_seed(told: list[PartResults]) -> PartResults:
-        return {"seeds": {str(one): found for one, found in zip(seeds, told, strict=True) if found}}
+    def by_seed(expected: list[PartResults]) -> PartResults:
+        return {"seeds": {str(seed): result for seed, result in zip(seeds, expected, strict=True) if result}}
 
     return _run(programs, by_seed, keep)
 
 
-def wrong(found: PartResults) -> list[str]:
+def wrong(result: PartResults) -> list[str]:
     """That a program said so."""
-    return [found["failed"]] if "failed" in found else []
+    return [result["failed"]] if "failed" in result else []
 
 
 def _run(
@@ -54,18 +54,18 @@ def _run(
         subprocess.Popen([sys.executable, str(HERE / name), "--json", *rest], stdout=subprocess.PIPE, text=True)
         for name, *rest in programs
     ]
-    told: list[PartResults] = [{} for _ in begun]
+    output: list[PartResults] = [{} for _ in begun]
 
     def listen(number: int, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
         for line in process.stdout:
-            told[number] = json.loads(line)
-            keep(together(told))
+            output[number] = json.loads(line)
+            keep(together(output))
         process.wait()
 
     stopped: dict[str, Any] = {}
     with ThreadPoolExecutor(len(begun)) as listeners:
-        jobs = [listeners.submit(listen, *one) for one in enumerate(begun)]
+        jobs = [listeners.submit(listen, *item) for item in enumerate(begun)]
         try:
             for job in jobs:
                 job.result()
@@ -78,7 +78,7 @@ def _run(
         for process, (name, *_) in zip(begun, programs, strict=True)
         if process.returncode != 0 and not (stopped and process.returncode in STOPPED)
     ]
-    return together(told) | stopped | ({"failed": failed[0]} if failed else {})
+    return together(output) | stopped | ({"failed": failed[0]} if failed else {})
 
 
 STOPPED = (130, -signal.SIGINT, -signal.SIGTERM)

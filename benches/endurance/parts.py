@@ -51,31 +51,31 @@ def _machines(scratch: Path, scale: float, seed: int, only: list[str], keep: Kee
     return kill_on_machines(scratch, scale, seed, only, keep)
 
 
-def _wrong_on_machines(found: PartResults) -> list[str]:
+def _wrong_on_machines(result: PartResults) -> list[str]:
     sys.path.append(str(TESTS))
     from .many_machines import wrong
 
-    return wrong(found)
+    return wrong(result)
 
 
-def _wrong_with_interruptions(found: PartResults) -> list[str]:
+def _wrong_with_interruptions(result: PartResults) -> list[str]:
     fewer = [
         f"{victim}: {tally['interruptions']} of {tally['asked']} times"
-        for victim, tally in found["victims"].items()
+        for victim, tally in result["victims"].items()
         if tally.get("interruptions", 0) < tally.get("asked", 0)
     ]
     return fewer + [
         f"{victim}: {tally[name]} {name.replace('_', ' ')}"
-        for victim, tally in found["victims"].items()
+        for victim, tally in result["victims"].items()
         for name in _MUST_BE_ZERO
         if tally.get(name)
     ]
 
 
-def _wrong_with_faults(found: PartResults) -> list[str]:
+def _wrong_with_faults(result: PartResults) -> list[str]:
     return [
         f"{fault}: {tally[name]} {name.replace('_', ' ')}"
-        for fault, tally in found["faults"].items()
+        for fault, tally in result["faults"].items()
         for name in ("false", "lost", "left_over", "tracebacks", "other_codes")
         if tally.get(name)
     ]

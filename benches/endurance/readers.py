@@ -35,8 +35,8 @@ Reader = Callable[[Path, Run, Path, random.Random], None]
 def read(directory: Path) -> Run:
     """Reads and verifies it."""
     run = read_run(directory)
-    told = verify_run(run)
-    for problem in (*run.problems, *told):
+    verification = verify_run(run)
+    for problem in (*run.problems, *verification):
         problem.encode()
         assert problem.isprintable(), problem
     return run
@@ -79,11 +79,11 @@ def _figures(directory: Path, run: Run, out: Path, dice: random.Random) -> None:
 def _one_figure(directory: Path, run: Run, out: Path, dice: random.Random) -> None:
     from sixbench.report.figures import drawings, style
 
-    found = drawings(run, analyse(run, load_paper(run.manifest.paper)))
-    if found:
+    actual_drawings = drawings(run, analyse(run, load_paper(run.manifest.paper)))
+    if actual_drawings:
         import matplotlib.pyplot as plt
 
-        dice.choice(found).draw(style.WIDTH_IN)
+        dice.choice(actual_drawings).draw(style.WIDTH_IN)
         plt.close("all")
 
 
@@ -111,31 +111,31 @@ def _load(directory: Path, run: Run, out: Path, dice: random.Random) -> None:
 def _files(directory: Path, run: Run, out: Path, dice: random.Random) -> None:
     """Series and packets of trials."""
     loaded = load(directory)
-    for one in run.trials[:3]:
+    for record in run.trials[:3]:
         for read_file in (loaded.series, loaded.packets):
             with contextlib.suppress(StoreError, UsageError):
-                len(read_file(one.key))
+                len(read_file(record.key))
 
 
 def _ui(directory: Path, run: Run, out: Path, dice: random.Random) -> None:
     """Reads everything that the page of `sixbench ui` asks for."""
     runs, name = Runs(directory), directory.name
-    told = [runs.listed(), rest_of(runs, name)]
+    collected = [runs.listed(), rest_of(runs, name)]
     kept = runs.kept(name)
     briefs = runs.briefs(name)
     while briefs.read_more():
         pass
-    told += [described(name, kept, []), trial.trials(kept.manifest.experiment, briefs.events)]
-    told += [RecordReader(runs, name).more()]
+    collected += [described(name, kept, []), trial.trials(kept.manifest.experiment, briefs.events)]
+    collected += [RecordReader(runs, name).more()]
     if kept.trials:
         key = dice.choice(kept.trials).key
-        told.append(trial.trial(kept, key))
+        collected.append(trial.trial(kept, key))
         for file in (TRIAL, SERIES):
             with contextlib.suppress(StoreError):
                 trial.file(kept, key, file)
     with contextlib.suppress(UsageError):
-        told.append(tables.text(kept, dice.choice(tables.FORMS)))
-    json.dumps(told, allow_nan=False).encode()
+        collected.append(tables.text(kept, dice.choice(tables.FORMS)))
+    json.dumps(collected, allow_nan=False).encode()
 
 
 def _derived(directory: Path, run: Run, out: Path, dice: random.Random) -> None:
@@ -165,11 +165,11 @@ def _command(*words: str) -> Reader:
         arguments = [
             str(directory) if word == "DIR" else str(out / "file") if word == "OUT" else word for word in words
         ]
-        told = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
-        said = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
-        with contextlib.redirect_stdout(told), contextlib.redirect_stderr(said):
+        text = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+        output = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+        with contextlib.redirect_stdout(text), contextlib.redirect_stderr(output):
             code = main(arguments)
-        assert code in (0, 1, 2, 3), f"exit {code}: {said.buffer.getvalue().decode()}"  # type: ignore[attr-defined]
+        assert code in (0, 1, 2, 3), f"exit {code}: {output.buffer.getvalue().decode()}"  # type: ignore[attr-defined]
 
     return run_it
 

@@ -169,13 +169,13 @@ def differing_keys(run: Run, planned: set[str]) -> list[str]:
     firsts = [trial for trial in run.trials if trial.repeat is None]
     attempts = [
         next_attempt(
-            PlannedTrial(block=one.block, combination=one.combination, path=one.path),
+            PlannedTrial(block=first.block, combination=first.combination, path=first.path),
             run.by_key,
             run.manifest.experiment.repeats,
         )
-        for one in firsts
+        for first in firsts
     ]
-    return sorted({one.key for one in firsts} ^ planned | {due.key for due in attempts if due is not None})
+    return sorted({first.key for first in firsts} ^ planned | {due.key for due in attempts if due is not None})
 
 
 def wrong_with(directory: Path, planned: set[str], before: dict[str, str]) -> dict[str, list[str]]:

@@ -296,9 +296,9 @@ def _flooding(laboratory: Laboratory, attack: Attack, port: int) -> Iterator[sub
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
-            said = process.stdout.readline()
-            if said != "flooding\n":
-                raise RuntimeError(f"{attack} did not begin: {said}")
+            readline = process.stdout.readline()
+            if readline != "flooding\n":
+                raise RuntimeError(f"{attack} did not begin: {readline}")
             yield process
         finally:
             process.kill()
@@ -349,8 +349,8 @@ def _start(words: list[str]) -> float | str:
         _, error = process.communicate(timeout=CLIENT_TIMEOUT_S)
     if not answer:
         return str(error.strip())
-    said = json.loads(answer)
-    return took_s if "ok" in said else str(said["error"]["message"])
+    document = json.loads(answer)
+    return took_s if "ok" in document else str(document["error"]["message"])
 
 
 def main() -> int:

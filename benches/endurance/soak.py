@@ -76,11 +76,11 @@ def _growth(samples: list[dict[str, float]]) -> dict[str, Any]:
     }
 
 
-def wrong(found: dict[str, Any]) -> list[str]:
+def wrong(result: dict[str, Any]) -> list[str]:
     """Quantities that grew. The orchestrator's memory may: it keeps each trial's record, for the rule to stop by."""
     problems = []
-    for name, early in found["second_quarter"].items():
-        late = found["last_quarter"][name]
+    for name, early in result["second_quarter"].items():
+        late = result["last_quarter"][name]
         if name not in _MAY_GROW and late > early * (1 + MOST_GROWTH) + 1:
             problems.append(f"{name}: {early:.1f}, then {late:.1f}")
     return problems

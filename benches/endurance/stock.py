@@ -90,17 +90,19 @@ workloads: [ping]
 
 def stock(place: Path) -> dict[str, Path]:
     """Makes all of them in a directory. Returns them by name."""
-    made = {}
+    collected = {}
     for name, make in RUNS.items():
         run, files = make()
-        made[name] = written(run, files, place / name)
+        collected[name] = written(run, files, place / name)
     slower = _short()
-    trials = [replace(one, metrics={name: 0.5 * value for name, value in one.metrics.items()}) for one in slower.trials]
+    trials = [
+        replace(trial, metrics={name: 0.5 * value for name, value in trial.metrics.items()}) for trial in slower.trials
+    ]
     changed = written(replace(slower, trials=trials), {}, place / "changed")
     # Two are the baseline, and the last one is a change.
-    made["monitor"] = monitor(place / "monitor", *[written(_short(), {}, place / OCCURRENCE)] * 3, changed)
+    collected["monitor"] = monitor(place / "monitor", *[written(_short(), {}, place / OCCURRENCE)] * 3, changed)
     shutil.rmtree(changed)
-    return made
+    return collected
 
 
 OCCURRENCE = "occurrence"
@@ -116,13 +118,15 @@ def _short(blocks: int = 1, *, aa: bool = False) -> Synthetic:
     run = synthetic.small(blocks=blocks)
     chosen = run.manifest.experiment
     paths = tuple(path for path in chosen.paths if aa or path.aa_of is None)
-    combinations = tuple(one for one in chosen.combinations if one.name != "c0002")
+    combinations = tuple(combination for combination in chosen.combinations if combination.name != "c0002")
     names = {path.name for path in paths}
     kept = [
-        one
-        for one in run.trials
-        if one.path in names
-        and (one.combination == "c0001" or (one.block == 1 and one.combination == "c0003" and one.path == "ipv6"))
+        trial
+        for trial in run.trials
+        if trial.path in names
+        and (
+            trial.combination == "c0001" or (trial.block == 1 and trial.combination == "c0003" and trial.path == "ipv6")
+        )
     ]
     experiment = replace(chosen, paths=paths, combinations=combinations)
     return replace(synthetic.replace_run(run, experiment=experiment), trials=kept)
@@ -286,15 +290,15 @@ def _fragmented() -> tuple[Synthetic, Files]:
     fragments = {"nodes": {"n1": node}, "datagrams": 10, "delivered": 10, "known": False, "lost_first": 0}
     fragments |= {"links": links, "expected": {"n1": {"ipv4": {"cut": [10, 10]}}}, "agrees": False}
     evidence = evidence_from_json({"fragments": fragments})
-    return replace(run, trials=[replace(one, evidence=evidence) for one in run.trials]), {}
+    return replace(run, trials=[replace(trial, evidence=evidence) for trial in run.trials]), {}
 
 
 def _path_mtu() -> tuple[Synthetic, Files]:
     run = _trials(_read(PATH_MTU), blocks=1, metrics={"pmtu_forward_bytes": 1400.0, "pmtu_reverse_bytes": 1400.0})
     ways = [path_mtu_results.REPORTED, path_mtu_results.HOLE]
     changed = [
-        replace(one, client={"forward": ways[index % 2]}, server={"reverse": ways[-index % 2]})
-        for index, one in enumerate(run.trials)
+        replace(trial, client={"forward": ways[index % 2]}, server={"reverse": ways[-index % 2]})
+        for index, trial in enumerate(run.trials)
     ]
     return replace(run, trials=changed), {}
 
@@ -307,7 +311,7 @@ def _eyeballs() -> tuple[Synthetic, Files]:
     run = _trials(_read(EYEBALLS), blocks=2, metrics={"connect_p50_ns": 1e5, "transactions_rate_per_s": 1e3})
     evidence = {"silent": {"ipv4": ["n1-n2"]}, "families": {"ipv4": 3, "ipv6": 64}, "middle": 0, "segments": []}
     kept = evidence_from_json(evidence)
-    return replace(run, trials=[replace(one, evidence=kept) for one in run.trials]), {}
+    return replace(run, trials=[replace(trial, evidence=kept) for trial in run.trials]), {}
 
 
 def _events() -> tuple[Synthetic, Files]:
@@ -315,8 +319,8 @@ def _events() -> tuple[Synthetic, Files]:
     event = {"link": "core", "forward": {"rate_bps": 5000000}, "due_ns": 2 * 10**9, "done_ns": 2 * 10**9 + 5}
     times = [float(500_000_000 * index) for index in range(1, 7)]
     series = {"forward_receiver": {"t_ns": times, "bytes": [5e5] * 6}}
-    trials = [replace(one, evidence=evidence_from_json({"events": [event]})) for one in run.trials]
-    return replace(run, trials=trials, series={one.key: series for one in trials}), {}
+    trials = [replace(trial, evidence=evidence_from_json({"events": [event]})) for trial in run.trials]
+    return replace(run, trials=trials, series={trial.key: series for trial in trials}), {}
 
 
 def _rfc() -> tuple[Synthetic, Files]:
@@ -324,12 +328,12 @@ def _rfc() -> tuple[Synthetic, Files]:
     chosen, procedure = design(_read(DEVICE), "8219", ["throughput"], [512], quick=True)
     like = _trials(chosen, 3, {"packets_rate_pps": 1e4}).trials
     trials = []
-    for index, one in enumerate(like):
+    for index, item in enumerate(like):
         sent, arrived = {"sent": 1000}, {"unique": 1000 - index % 3}
-        params = {**one.params, "rate_pps": 1000.0 * (1 + index), "duration_ns": 10**9}
+        params = {**item.params, "rate_pps": 1000.0 * (1 + index), "duration_ns": 10**9}
         client = {"forward_sender": sent, "reverse_receiver": arrived}
         server = {"forward_receiver": arrived, "reverse_sender": sent}
-        trials.append(replace(one, params=params, client=client, server=server))
+        trials.append(replace(item, params=params, client=client, server=server))
     refused = Reason(kind=ReasonKind.TESTER_LIMITED, text="why")
     trials[-1] = replace(trials[-1], status="invalid", reasons=[refused])
     return replace(synthetic.replace_run(_trials(chosen, 1, {}), procedure=procedure), trials=trials), {}

@@ -71,8 +71,8 @@ class Tampered:
     @property
     def folders(self) -> list[str]:
         """Where its parts are, and their directories."""
-        own = ["occurrences", "runs", "trials"] if self.is_monitor else ["trials"]
-        return [*own, *(f"{self.parts}/{name}" for name in self._below(self.parts))]
+        parents = ["occurrences", "runs", "trials"] if self.is_monitor else ["trials"]
+        return [*parents, *(f"{self.parts}/{name}" for name in self._below(self.parts))]
 
     def document(self, name: str) -> Any:
         """Content of a JSON file, to be changed at will; None where the file is no JSON."""
@@ -101,8 +101,8 @@ class Tampered:
     def vacate(self, name: str) -> Path:
         """Removes a file or a directory. Returns where it was."""
         _remove(self._top + name)
-        for one in [one for one in self._now if one == name or one.startswith(f"{name}/")]:
-            del self._now[one]
+        for item in [item for item in self._now if item == name or item.startswith(f"{name}/")]:
+            del self._now[item]
         return self.directory / name
 
     def restore(self) -> None:
@@ -120,7 +120,7 @@ class Tampered:
 
     def differs(self) -> str | None:
         """A name in the directory that is not what it was at first, by all of its bytes; None: everything is."""
-        found = {
+        result = {
             str(path.relative_to(self.directory)): path.read_bytes() if path.is_file() else None
             for path in self.directory.rglob("*")
         }
@@ -128,8 +128,8 @@ class Tampered:
         return next(
             (
                 name
-                for name in sorted({*found, *first})
-                if (name in found, found.get(name)) != (name in first, first.get(name))
+                for name in sorted({*result, *first})
+                if (name in result, result.get(name)) != (name in first, first.get(name))
             ),
             None,
         )
@@ -177,9 +177,9 @@ def _is_folder(path: str) -> bool:
         return False
 
 
-def _identity(found: os.stat_result) -> tuple[int, ...]:
+def _identity(result: os.stat_result) -> tuple[int, ...]:
     """Numbers that change where a file is written, or another one is put in its place."""
-    return found.st_mode, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_nlink
+    return result.st_mode, result.st_ino, result.st_size, result.st_mtime_ns, result.st_ctime_ns, result.st_nlink
 
 
 def _write(path: str, content: bytes) -> None:

@@ -105,14 +105,16 @@ def _try_in(place: Path, numbers: range, seed: int, tell: Tell) -> Tried:
     runs, out, outside = place / "runs", place / "out", place / "outside"
     outside.mkdir()
     (outside / SECRET_FILE).write_text(SECRET_TEXT)
-    made = {name: Tampered(directory, outside) for name, directory in stock(runs).items()}
+    runs_by_name = {name: Tampered(directory, outside) for name, directory in stock(runs).items()}
     MONITOR_READERS.update(readers(runs / OCCURRENCE))
-    records = ParsedOnce(run.files[name] for run in made.values() for name in run.files if name.endswith("/trial.json"))
+    records = ParsedOnce(
+        run.files[name] for run in runs_by_name.values() for name in run.files if name.endswith("/trial.json")
+    )
     os.environ |= {"HOME": str(place / "home"), "XDG_STATE_HOME": str(place / "state"), "TMPDIR": str(out)}
     tempfile.tempdir = str(out)
     tried, told_s = Tried(), time.monotonic()
-    _warm_up(made["native"], out)
-    _warm_up_monitor(made["monitor"], out)
+    _warm_up(runs_by_name["native"], out)
+    _warm_up_monitor(runs_by_name["monitor"], out)
     if not confine(runs, out, outside):
         print("this kernel has no Landlock: only Python's audit events are watched", file=sys.stderr)
     watch = Watch(runs, out)
@@ -121,7 +123,7 @@ def _try_in(place: Path, numbers: range, seed: int, tell: Tell) -> Tried:
     signal.signal(signal.SIGPROF, _stop)
     for number in numbers:
         records.on = number % PARSED_EVERY != 0
-        _try_one(number, seed, made, out, watch, tried)
+        _try_one(number, seed, runs_by_name, out, watch, tried)
         tried.cases += 1
         if not _is_as_made(outside):
             tried.failures["outside"] = (
@@ -129,7 +131,7 @@ def _try_in(place: Path, numbers: range, seed: int, tell: Tell) -> Tried:
             )
             break
         if number % WHOLE_EVERY == 0:
-            _check(made, records, number, tried)
+            _check(runs_by_name, records, number, tried)
         if time.monotonic() - told_s >= TOLD_EVERY_S:
             tell(tried)
             told_s = time.monotonic()
@@ -138,7 +140,7 @@ def _try_in(place: Path, numbers: range, seed: int, tell: Tell) -> Tried:
         tried.stopped = not STOPS.isdisjoint(signal.sigpending())
         if tried.stopped:
             break
-    _check(made, records, numbers[-1], tried)
+    _check(runs_by_name, records, numbers[-1], tried)
     return tried
 
 
@@ -151,11 +153,11 @@ def _warm_up(run: Tampered, out: Path) -> None:
     """Makes what is made once and kept, before nothing can be written any more, such as matplotlib's list of fonts."""
     sys.dont_write_bytecode = True  # of what is imported later
     out.mkdir(exist_ok=True)
-    found = read(run.directory)
+    content = read(run.directory)
     for name, (_, of_reader) in READERS.items():
         if name != "all figures":
             with contextlib.suppress(SixbenchError):
-                of_reader(run.directory, found, out, random.Random(1))
+                of_reader(run.directory, content, out, random.Random(1))
     run.restore()
     _empty(out)
     gc.collect()
@@ -164,19 +166,19 @@ def _warm_up(run: Tampered, out: Path) -> None:
 
 
 def _warm_up_monitor(run: Tampered, out: Path) -> None:
-    found = read_it(run.directory)
+    readings = read_it(run.directory)
     for _, of_reader in MONITOR_READERS.values():
-        of_reader(run.directory, found, out, random.Random(1))
+        of_reader(run.directory, readings, out, random.Random(1))
         run.restore()
     _empty(out)
 
 
-def _try_one(number: int, seed: int, made: dict[str, Tampered], out: Path, watch: Watch, tried: Tried) -> None:
+def _try_one(number: int, seed: int, built: dict[str, Tampered], out: Path, watch: Watch, tried: Tried) -> None:
     dice = random.Random(f"{seed}/{number}")
-    name = dice.choice([*made])
-    run = made[name]
+    name = dice.choice([*built])
+    run = built[name]
     of_its_kind = MONITOR_READERS if run.is_monitor else READERS
-    tamper(run, [one for one in made.values() if one is not run], dice)
+    tamper(run, [item for item in built.values() if item is not run], dice)
     chosen = dice.choices([*of_its_kind], [weight for weight, _ in of_its_kind.values()])[0]
     if not run.is_monitor and any(change.startswith(FINDINGS) for change in run.done) and dice.random() < 0.8:
         chosen = "runs"  # nobody else reads it
@@ -186,16 +188,16 @@ def _try_one(number: int, seed: int, made: dict[str, Tampered], out: Path, watch
     doing = "read"
     try:
         tried.executions += 1
-        found = read_it(run.directory) if run.is_monitor else read(run.directory)
-        for problem in found.problems:
+        content = read_it(run.directory) if run.is_monitor else read(run.directory)
+        for problem in content.problems:
             tried.outcomes[_kind(problem)] += 1
-        if not found.problems:
+        if not content.problems:
             tried.outcomes["read"] += 1
-        if found.problems and dice.random() < 0.7:
+        if content.problems and dice.random() < 0.7:
             return
         doing = chosen
         tried.executions += 1
-        of_its_kind[chosen][1](run.directory, found, out, dice)
+        of_its_kind[chosen][1](run.directory, content, out, dice)
     except SixbenchError as error:
         tried.outcomes[_kind(str(error))] += 1
         if SECRET in str(error) or not str(error).replace("\n", "").isprintable():
@@ -216,9 +218,9 @@ def _try_one(number: int, seed: int, made: dict[str, Tampered], out: Path, watch
         run.restore()
 
 
-def _check(made: dict[str, Tampered], records: ParsedOnce, number: int, tried: Tried) -> None:
+def _check(built: dict[str, Tampered], records: ParsedOnce, number: int, tried: Tried) -> None:
     """That every directory is what it was at first, or cases would not follow from their seed alone."""
-    for name, run in made.items():
+    for name, run in built.items():
         changed = run.differs()
         if changed is not None:
             tried.failures.setdefault(f"stock {name}", f"{name}: {changed} was not restored, seen after case {number}")
@@ -270,20 +272,20 @@ def main() -> int:
     def tell(tried: Tried) -> None:
         if chosen.json:
             counts = {"cases": tried.cases, "executions": tried.executions, "outcomes": len(tried.outcomes)}
-            told = {"failures": tried.failures, "cpu_s": round(time.process_time() - started_s)}
-            print(json.dumps(counts | told), flush=True)
+            fields = {"failures": tried.failures, "cpu_s": round(time.process_time() - started_s)}
+            print(json.dumps(counts | fields), flush=True)
 
     tried = try_many(chosen.count, chosen.seed, chosen.only, tell)
     cpu_s = time.process_time() - started_s
-    said = sys.stderr if chosen.json else sys.stdout
+    stdout = sys.stderr if chosen.json else sys.stdout
     for failure in tried.failures.values():
-        print(failure, file=said)
+        print(failure, file=stdout)
     if chosen.outcomes:
-        print(*kinds_of(tried), sep="\n", file=said)
+        print(*kinds_of(tried), sep="\n", file=stdout)
     print(
         f"{tried.cases} directories, {tried.executions} executions of readers, "
         f"{len(tried.outcomes)} kinds of outcomes, {len(tried.failures)} kinds of failures, {cpu_s:.0f} s of CPU time",
-        file=said,
+        file=stdout,
     )
     tell(tried)
     if tried.failures:

@@ -67,8 +67,8 @@ def _change_json(run: Tampered, others: Sequence[Tampered], dice: random.Random)
     place = dice.choice(places)
     kind = dice.choice(tuple(_OPERATIONS))
     donor = dice.choice([run, *others])
-    told = _OPERATIONS[kind](data, place, donor, dice)
-    run.done.append(f"{name}: {kind} {'.'.join(map(str, place))[:200]}{f' {told[:120]}' if told else ''}")
+    output = _OPERATIONS[kind](data, place, donor, dice)
+    run.done.append(f"{name}: {kind} {'.'.join(map(str, place))[:200]}{f' {output[:120]}' if output else ''}")
     run.write(name, _serialised(data, dice))
 
 
@@ -90,7 +90,7 @@ def _serialised(data: Any, dice: random.Random) -> bytes:
 
 def _sampled(data: dict[str, Any], dice: random.Random) -> list[Place]:
     """Some places: one of each part of a document, so that long lists do not take most of the changes."""
-    found: list[Place] = []
+    collected: list[Place] = []
     for _ in range(6):
         place: Place = ()
         value: Any = data
@@ -102,8 +102,8 @@ def _sampled(data: dict[str, Any], dice: random.Random) -> list[Place]:
                 break
             place, value = (*place, key), value[key]
         if place:
-            found.append(place)
-    return found
+            collected.append(place)
+    return collected
 
 
 def _parent(data: Any, place: Place) -> Any:
@@ -186,8 +186,8 @@ def _swap(data: Any, place: Place, _: Tampered, dice: random.Random) -> str:
     other = dice.choice(_sampled(data, dice) or [place])
     if other[: len(place)] == place or place[: len(other)] == other:
         return ""
-    one, two = _parent(data, place), _parent(data, other)
-    one[place[-1]], two[other[-1]] = two[other[-1]], one[place[-1]]
+    parent, two = _parent(data, place), _parent(data, other)
+    parent[place[-1]], two[other[-1]] = two[other[-1]], parent[place[-1]]
     return f"with {'.'.join(map(str, other))[:80]}"
 
 
@@ -273,14 +273,14 @@ def _change_files(run: Tampered, _: Sequence[Tampered], dice: random.Random) -> 
             with suppress(FileExistsError):  # an earlier change has made it
                 make(os.fsencode(place) + b"/" + strange)
     elif name not in run.files or not name.startswith(_EXCHANGED):
-        parts = [one.split("/")[1] for one in run.folders if one.startswith(f"{run.parts}/")]
+        parts = [folder.split("/")[1] for folder in run.folders if folder.startswith(f"{run.parts}/")]
         if parts:
-            one, two = dice.choice(parts), dice.choice(parts)
-            new = "000099" if run.is_monitor else f"b099{one[4:]}"
-            for file in [file for file in run.files if file.startswith(f"{run.parts}/{one}/")]:
-                run.write(file.replace(one, dice.choice((two, new)), 1), run.files[file])
+            choice, two = dice.choice(parts), dice.choice(parts)
+            new = "000099" if run.is_monitor else f"b099{choice[4:]}"
+            for file in [file for file in run.files if file.startswith(f"{run.parts}/{choice}/")]:
+                run.write(file.replace(choice, dice.choice((two, new)), 1), run.files[file])
     else:
-        other = dice.choice([one for one in run.files if one.startswith(_EXCHANGED)])
+        other = dice.choice([file for file in run.files if file.startswith(_EXCHANGED)])
         one_content, two_content = run.files[name], run.files[other]
         run.write(other, one_content)
         if kind == "exchange":
@@ -299,11 +299,11 @@ def _touch(path: bytes) -> None:
 
 
 def _bind(path: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as one:
+    with socket.socket(socket.AF_UNIX) as listener:
         here = os.getcwd()
         os.chdir(path.parent)
         try:
-            one.bind(path.name[:90])
+            listener.bind(path.name[:90])
         finally:
             os.chdir(here)
 

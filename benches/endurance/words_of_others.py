@@ -72,11 +72,11 @@ def value(dice: random.Random, deep: int = 3) -> Any:
 
 def changed_bytes(data: bytes, dice: random.Random) -> bytes:
     """Bytes with some of them changed, gone, or there twice."""
-    found = bytearray(data)
+    content = bytearray(data)
     for _ in range(dice.randrange(4)):
-        at = dice.randrange(len(found) + 1)
-        found[at : at + dice.randrange(4)] = dice.randbytes(dice.randrange(4))
-    return bytes(found)
+        at = dice.randrange(len(content) + 1)
+        content[at : at + dice.randrange(4)] = dice.randbytes(dice.randrange(4))
+    return bytes(content)
 
 
 def printed(error: BaseException) -> None:
@@ -90,11 +90,11 @@ def try_words(target: str, seconds: float, seed: int, over: threading.Event) -> 
     executions = 0
     with tempfile.TemporaryDirectory() as folder:
         mark = Path(folder) / "mark"
-        one = _TARGETS[target](str(mark))
+        item = _TARGETS[target](str(mark))
         deadline_s = time.monotonic() + seconds
         while time.monotonic() < deadline_s and not over.is_set():
             try:
-                one(random.Random(f"{seed}/{executions}"))
+                item(random.Random(f"{seed}/{executions}"))
                 assert not mark.exists(), "something was unpickled"
             except Exception as error:  # noqa: BLE001, this is what is looked for
                 crash = f"seed {seed}, input {executions}: {error!r}"[:500]
@@ -134,10 +134,10 @@ def _cell_answers(mark: str) -> Callable[[random.Random], None]:
             header["compression"] = [dice.choice((None, "zlib", "lz4", "auto", 1))]
         key = dice.choice(("__Pickled__", "__Serialized__", "__Enum__", "__Set__"))
         message = {"op": words(dice).encode(errors="replace"), "a": {key: dice.choice((1, 1, 0, 2, "x"))}}
-        found = [msgpack.packb(one, unicode_errors="surrogatepass") for one in (message, header)] + [sent]
-        return [changed_bytes(frame, dice) if dice.random() < 0.2 else frame for frame in found]
+        packbs = [msgpack.packb(item, unicode_errors="surrogatepass") for item in (message, header)] + [sent]
+        return [changed_bytes(frame, dice) if dice.random() < 0.2 else frame for frame in packbs]
 
-    def one(dice: random.Random) -> None:
+    def item(dice: random.Random) -> None:
         try:
             answer = protocol.loads(frames(dice), deserialize=dice.random() < 0.8)
         except CommClosedError:
@@ -156,7 +156,7 @@ def _cell_answers(mark: str) -> Callable[[random.Random], None]:
                 except StoreError as error:
                     printed(error)
 
-    return one
+    return item
 
 
 class _Pipes:
@@ -173,7 +173,7 @@ def _host_answers(_: str) -> Callable[[random.Random], None]:
     from sixbench.agent.requests import REQUESTS
     from sixbench.model.errors import AgentError
 
-    answers = [one for one in json.loads(ANSWERS_FILE.read_text(encoding="utf-8")) if "workload" not in one]
+    answers = [item for item in json.loads(ANSWERS_FILE.read_text(encoding="utf-8")) if "workload" not in item]
 
     def line(answer: Any, dice: random.Random) -> bytes:
         message = dice.choice(
@@ -186,7 +186,7 @@ def _host_answers(_: str) -> Callable[[random.Random], None]:
         )
         return changed_bytes(json.dumps(message, default=str).encode(), dice) + b"\n"
 
-    def one(dice: random.Random) -> None:
+    def item(dice: random.Random) -> None:
         asked = dice.choice(answers)
         agent = Agent(words(dice)[:40], _Pipes())  # type: ignore[arg-type]
         future: Future[Any] = Future()
@@ -208,7 +208,7 @@ def _host_answers(_: str) -> Callable[[random.Random], None]:
             printed(error)
             assert error.code.isprintable()
 
-    return one
+    return item
 
 
 def _terminal_names(_: str) -> Callable[[random.Random], None]:
@@ -217,12 +217,12 @@ def _terminal_names(_: str) -> Callable[[random.Random], None]:
     from sixbench.model.quoting import MAX_SENTENCE, listed, one_line, shown
     from sixbench.model.reason import Reason, ReasonKind
 
-    def one(dice: random.Random) -> None:
+    def item(dice: random.Random) -> None:
         text = words(dice)
         printed(CapabilityError(text))
         assert len(str(CapabilityError(text))) <= MAX_SENTENCE
         problems = [Problem(file=words(dice), line=1, key=words(dice), message=text)] * 2
-        assert [one.isprintable() for one in str(ExperimentError(problems)).split("\n")] == [True, True]
+        assert [word.isprintable() for word in str(ExperimentError(problems)).split("\n")] == [True, True]
         assert all(map(str.isprintable, (one_line(text), listed([text, text]), shown(text))))
         assert str(Reason(kind=ReasonKind.DEVICE_ENDED, text=text)).isprintable()
         with redirect_stdout(io.StringIO()) as out, redirect_stderr(out):
@@ -231,7 +231,7 @@ def _terminal_names(_: str) -> Callable[[random.Random], None]:
             print_json(text)
         assert out.getvalue().replace("\n", "").isprintable(), f"this does not print: {out.getvalue()!r}"
 
-    return one
+    return item
 
 
 _TARGETS = {CELL_ANSWERS: _cell_answers, HOST_ANSWERS: _host_answers, TERMINAL_NAMES: _terminal_names}

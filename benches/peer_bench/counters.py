@@ -84,11 +84,11 @@ def _device(net: Path, interface: str) -> list[int]:
 def _pairs(text: str) -> dict[str, dict[str, int]]:
     """`/proc/net/snmp`: a line of names, then a line of values, by protocol."""
     lines = text.splitlines()
-    found = {}
+    pairs = {}
     for names, values in zip(lines[::2], lines[1::2], strict=True):
         protocol, _, keys = names.partition(":")
-        found[protocol] = dict(zip(keys.split(), map(int, values.split()[1:]), strict=True))
-    return found
+        pairs[protocol] = dict(zip(keys.split(), map(int, values.split()[1:]), strict=True))
+    return pairs
 
 
 def _six(text: str) -> dict[str, int]:

@@ -24,12 +24,12 @@ _ROW_IN = 0.19
 
 def write_figure(results: Results, directory: Path) -> list[Path]:
     """Writes `ratios.svg` and `ratios.png`; nothing where there is no ratio. Raises `WriteError`."""
-    found = results.rows()
-    if not found:
+    rows = results.rows()
+    if not rows:
         return []
     written = []
     with style.house_style():
-        picture = _draw(found)
+        picture = _draw(rows)
         for kind in ("svg", "png"):
             path = directory / f"ratios.{kind}"
             write_file(path, render(picture, kind))
@@ -37,8 +37,8 @@ def write_figure(results: Results, directory: Path) -> list[Path]:
     return written
 
 
-def _draw(found: list[Row]) -> Picture:
-    panels = [(c, [row for row in found if row.comparison == c.key]) for c in COMPARISONS]
+def _draw(result: list[Row]) -> Picture:
+    panels = [(c, [row for row in result if row.comparison == c.key]) for c in COMPARISONS]
     panels = [(comparison, part) for comparison, part in panels if part]
     lines = [len(_lines(part)) for _, part in panels]
     figure = style.figure(0.9 + sum(0.62 + _ROW_IN * count for count in lines), style.WIDTH_IN)

@@ -11,12 +11,12 @@ _RESET_PEAK = "5"
 
 def children(pid: int) -> list[int]:
     """All descendants of a process, as far as they still run."""
-    found: list[int] = []
+    collected: list[int] = []
     with contextlib.suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             for child in map(int, (task / "children").read_text().split()):
-                found += [child, *children(child)]
-    return found
+                collected += [child, *children(child)]
+    return collected
 
 
 def high_water_bytes(pid: int) -> int | None:

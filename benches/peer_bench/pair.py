@@ -115,11 +115,11 @@ class Pair:
                 running = _Ours(self, ends, traffic) if isinstance(traffic, Trial) else Theirs(self, traffic)
                 before = self._counters(interface, family)
                 window = stack.enter_context(running).watch(seconds, lambda: self._counters(interface, family))
-                said = running.finish()
+                finish = running.finish()
                 whole = self._counters(interface, family).since(before)
                 times = taken.finish() if taken else None
             errors = None if times is None else capture.gap_errors_ns(times, 100_000, SKIP_NS)
-            seen = Observed(window=window, whole=whole, tool_report=said, gap_errors_ns=errors)
+            seen = Observed(window=window, whole=whole, tool_report=finish, gap_errors_ns=errors)
             value = comparison.value(seen)
         except (AgentError, Unreadable, LookupError, ValueError) as error:
             raise Failed(str(error)) from error
@@ -127,7 +127,7 @@ class Pair:
             raise Failed("too little arrived" if window else "it ended before the end of the window")
         return Measured(
             value=value,
-            tool_report=said,
+            tool_report=finish,
             wire_pps=window.a_second(window.rx_packets) if window else None,
             memory_bytes=running.most.bytes,
             gap_errors_ns=None if errors is None else capture.quantiles_ns(errors),
@@ -248,8 +248,8 @@ class Theirs(_Running):
             self._end(signal.SIGKILL)
             server = self._server.result(timeout=2)
         if client["exit"] != 0:
-            said = " ".join((client["stderr"] + client["stdout"]).split())[-200:]
-            raise Failed(f"{self._command.client[0]} ended with {client['exit']}: {said}")
+            text = " ".join((client["stderr"] + client["stdout"]).split())[-200:]
+            raise Failed(f"{self._command.client[0]} ended with {client['exit']}: {text}")
         return self._command.read(client["stdout"], server["stdout"])
 
     def _wait_for_server(self) -> None:
@@ -258,8 +258,8 @@ class Theirs(_Running):
         while not listens(self._pair.server.pid, transport, port):
             if self._server.done():
                 ended = self._server.result()
-                said = " ".join((ended["stderr"] + ended["stdout"]).split())[-200:]
-                raise Failed(f"{self._command.server[0]} ended with {ended['exit']} instead of listening: {said}")
+                text = " ".join((ended["stderr"] + ended["stdout"]).split())[-200:]
+                raise Failed(f"{self._command.server[0]} ended with {ended['exit']} instead of listening: {text}")
             if time.monotonic() > deadline:
                 raise Failed(f"{self._command.server[0]} does not listen on {transport} port {port}")
             time.sleep(0.005)

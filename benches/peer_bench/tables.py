@@ -25,14 +25,14 @@ def ratio_cells(results: Results) -> list[list[str]]:
 
 def value_cells(results: Results) -> list[list[str]]:
     """A line for each contender and family: its values, what its processes took, and failures."""
-    found = []
+    value_cells = []
     for comparison in COMPARISONS:
         here = [value for value in results.values if value.comparison == comparison.key]
         for name in dict.fromkeys(value.contender for value in here):
             for family in FAMILIES:
                 mine = [value for value in here if value.contender == name and value.family == family]
-                found += [_value_cells(comparison, name, family, mine)] if mine else []
-    return found
+                value_cells += [_value_cells(comparison, name, family, mine)] if mine else []
+    return value_cells
 
 
 VALUE_HEADS = ("", "contender", "IP", "least", "mean", "most", "n", "packets/s on the wire", "memory", "failures")

@@ -90,7 +90,7 @@ def rows(values: Sequence[Value], first_rounds: int, *, is_over: bool) -> list[R
         first_rounds: of everything. From then on each row with a target is looked at after each round.
         is_over: whether there are no more rounds, so that what is open spends what is left of the error.
     """
-    found = []
+    rows = []
     for comparison in COMPARISONS:
         if comparison.limit is not None:
             continue
@@ -101,20 +101,20 @@ def rows(values: Sequence[Value], first_rounds: int, *, is_over: bool) -> list[R
             for peer in (name for name in names if not name.startswith(OURS) or name in named):
                 for family in FAMILIES:
                     row = _row(comparison, here, ours, peer, family, first_rounds, is_over=is_over)
-                    found += [row] if row else []
-    return found
+                    rows += [row] if row else []
+    return rows
 
 
 def limits(values: Sequence[Value]) -> list[Limit]:
     """Limits of figures that are judged by themselves: loss, and the agents' memory."""
-    found = []
+    limits = []
     for comparison in COMPARISONS:
         for family in FAMILIES:
             here = [v for v in values if v.comparison == comparison.key and v.family == family and v.is_ours]
             for ours in dict.fromkeys(value.contender for value in here):
                 known = [v.value for v in here if v.contender == ours and v.value is not None]
                 if comparison.limit is not None and known:
-                    found.append(
+                    limits.append(
                         Limit(
                             title=comparison.title,
                             family=family,
@@ -128,7 +128,7 @@ def limits(values: Sequence[Value]) -> list[Limit]:
     for family in FAMILIES:
         marks = [v.memory_bytes for v in values if v.is_ours and v.family == family and v.memory_bytes is not None]
         if marks:
-            found.append(
+            limits.append(
                 Limit(
                     title="memory of an agent, in all of these",
                     family=family,
@@ -139,7 +139,7 @@ def limits(values: Sequence[Value]) -> list[Limit]:
                     unit="B",
                 )
             )
-    return found
+    return limits
 
 
 def still_open(values: Sequence[Value], first_rounds: int) -> set[tuple[str, str, int]]:
@@ -166,10 +166,10 @@ def _row(
     for value in values:
         if value.family == family and value.contender in (ours, peer) and value.value is not None:
             by_round.setdefault(value.round, {})[value.contender] = value.value
-    both = {round_: found for round_, found in sorted(by_round.items()) if len(found) == 2}
+    both = {round_: result for round_, result in sorted(by_round.items()) if len(result) == 2}
     if not both:
         return None
-    pairs = Pairs(path=[found[ours] for found in both.values()], baseline=[found[peer] for found in both.values()])
+    pairs = Pairs(path=[result[ours] for result in both.values()], baseline=[result[peer] for result in both.values()])
     target = next((t for t in comparison.targets if t.ours == ours and peer in t.peers), None)
     looked = _looked([*both], first_rounds) if target else ()
     result = _compared(pairs, looked, is_over=False)

@@ -30,14 +30,14 @@ def main() -> int:
         started_s = time.time()
         with tempfile.TemporaryDirectory(prefix="precision-") as scratch:
             try:
-                found = measure(name, Path(scratch), arguments.scale, arguments.minutes, arguments.shipped)
+                part_results = measure(name, Path(scratch), arguments.scale, arguments.minutes, arguments.shipped)
             except SixbenchError as error:
                 print(f"bench-precision: {name}: {error}", file=sys.stderr)
                 return error.exit_code
             except KeyboardInterrupt:
                 return 130
         file = arguments.out / f"{name}.json"
-        result = {"part": name, **provenance(started_s), **found}
+        result = {"part": name, **provenance(started_s), **part_results}
         file.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
         take(measured, "now", result)
         print(f"bench-precision: {name}: {result['took_s']} s ({file})", file=sys.stderr, flush=True)

@@ -82,18 +82,18 @@ def measure(differences: Differences, seconds: float) -> Measurement:
 
 def _networks(laboratories: Laboratories, experiment: Experiment) -> dict[str, _Between]:
     [combination] = experiment.combinations
-    found = {}
+    networks = {}
     for path in experiment.paths:
         laboratory, network = laboratories.get(path, combination.topology_of(path.name))
         begin(laboratory, "bench")
         client, server = (laboratory.agents[name] for name in experiment.between)
         leg = network.legs[0]
-        found[path.name] = _Between(
+        networks[path.name] = _Between(
             client=client,
             server=server,
             ends=Ends(family=leg.family, client=str(leg.source), server=str(leg.destination)),
         )
-    return found
+    return networks
 
 
 def _round(contender: Contender, between: dict[str, _Between], round_: int) -> Round:
@@ -127,8 +127,8 @@ def _median_round_trip(client: str, _: str) -> ToolReport:
 def _version(tool: Tool) -> str:
     command, pattern = tool.version
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
-    found = re.search(pattern, done.stdout + done.stderr)
-    return f"{tool.name} {found[1] if found else '(version unknown)'}"
+    match_ = re.search(pattern, done.stdout + done.stderr)
+    return f"{tool.name} {match_[1] if match_ else '(version unknown)'}"
 
 
 def summary(differences: Differences, measurement: Measurement, theory: Mapping[str, float | None]) -> dict[str, Any]:
@@ -153,7 +153,11 @@ def summary(differences: Differences, measurement: Measurement, theory: Mapping[
 
 
 def _difference(side: Side, rounds: Sequence[Round], pair_s: float, theory: float | None) -> dict[str, Any]:
-    pairs = [(one[PLAIN], one[side.name]) for one in rounds if PLAIN in one and side.name in one]
+    pairs = [
+        (each_round[PLAIN], each_round[side.name])
+        for each_round in rounds
+        if PLAIN in each_round and side.name in each_round
+    ]
     if not pairs:
         return {"truth": None, "direction": None, "plain": None, "ratio": None, "pair_s": pair_s, "points": []}
     plain = sum(before for before, _ in pairs) / len(pairs)

@@ -110,29 +110,29 @@ def points(
         pair_s: what one took.
         answer: what the pairs of these numbers (from 0) say; None where too few of them are valid.
     """
-    found = []
+    points = []
     for length in seconds:
         each = max(2, int(length / pair_s))
         if each > pairs:
             continue
         answers = [answer(range(start, start + each)) for start in range(pairs - each + 1)]
-        found.append(asdict(_point(length, each, pairs // each, truth, answers)))
-    return found
+        points.append(asdict(_point(length, each, pairs // each, truth, answers)))
+    return points
 
 
 def _point(seconds: float, each: int, apart: int, truth: Truth, answers: list[Answer | None]) -> Point:
-    known = [one for one in answers if one is not None]
-    middle = statistics.median_high([inf if one is None else one.half_width for one in answers])
+    known = [answer for answer in answers if answer is not None]
+    middle = statistics.median_high([inf if answer is None else answer.half_width for answer in answers])
     return Point(
         seconds=seconds,
         pairs=each,
         windows=len(answers),
         apart=apart,
         half_width=None if isinf(middle) else middle,
-        right=sum(one.is_right(truth) for one in known),
-        excluding=sum(one.direction != "none" for one in known),
-        declared=sum(one.is_declared for one in known),
-        contradicting=sum(_contradicts(one, truth) for one in known),
+        right=sum(known_item.is_right(truth) for known_item in known),
+        excluding=sum(known_item.direction != "none" for known_item in known),
+        declared=sum(known_item.is_declared for known_item in known),
+        contradicting=sum(_contradicts(known_item, truth) for known_item in known),
     )
 
 

@@ -85,11 +85,13 @@ class Differences:
         texts = [self._text(topology) for topology in (self.plain, *(side.topology for side in self.sides))]
         read = [read_experiment(parse_yaml(text, self.name), MECHANISMS) for text in texts]
         [combination] = read[0].combinations
-        own = {side.name: number for number, side in enumerate(self.sides, start=1)}
+        numbers = {side.name: number for number, side in enumerate(self.sides, start=1)}
         return replace(
             read[0],
-            topologies=tuple(one.topologies[0] for one in read),
-            combinations=(replace(combination, workload=workload_of_quickstart(self.workload), topology_by_path=own),),
+            topologies=tuple(item.topologies[0] for item in read),
+            combinations=(
+                replace(combination, workload=workload_of_quickstart(self.workload), topology_by_path=numbers),
+            ),
             blocks=Blocks(minimum=MOST_BLOCKS, maximum=MOST_BLOCKS),
         )
 
@@ -106,10 +108,10 @@ class Differences:
 def workload_of_quickstart(kind: str) -> Workload:
     """The workload as `quickstart --quick` has it: its largest messages, and the times that sixbench finds enough."""
     combinations = load_experiment("quickstart", ExperimentChanges(quick=True)).combinations
-    found = [one.workload for one in combinations if one.workload.kind == kind]
-    if not found:
+    workloads = [combination.workload for combination in combinations if combination.workload.kind == kind]
+    if not workloads:
         raise SystemExit(f"bench-precision: quickstart has no {kind} whose length could be taken")
-    return found[-1]
+    return workloads[-1]
 
 
 def _row(first: str, second: str = "") -> str:

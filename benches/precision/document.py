@@ -51,12 +51,12 @@ def take(data: Results, when: str, result: Results) -> None:
     """Adds a part's result."""
     kept = data.setdefault(when, {})
     run = {key: result[key] for key in _RUN}
-    found = {key: value for key, value in result.items() if key not in (*_RUN, "part")}
+    values = {key: value for key, value in result.items() if key not in (*_RUN, "part")}
     if result["part"] != SHIPPED:
-        kept[result["part"]] = {**found, "run": run}
+        kept[result["part"]] = {**values, "run": run}
         return
-    for name, one in found["experiments"].items():
-        kept.setdefault(SHIPPED, {})[name] = {**one, "run": run}
+    for name, experiment in values["experiments"].items():
+        kept.setdefault(SHIPPED, {})[name] = {**experiment, "run": run}
 
 
 def figures(data: Results) -> str:
@@ -86,11 +86,11 @@ def _differences(part: str, title: str, data: Results) -> Iterator[str]:
     columns = [_time(seconds) for seconds in _lengths(data)]
     yield head("difference", "true change", "by", *columns)
     for name in _names(there.values()):
-        for when, result, who, found in _rows(there, name):
-            points = {point["seconds"]: point for point in found["points"]}
+        for when, result, who, matches in _rows(there, name):
+            points = {point["seconds"]: point for point in matches["points"]}
             cells = [_cell(points.get(seconds)) for seconds in _lengths(data)]
             by = "sixbench" if who == "ours" else result["careful"]["tool"].split()[0]
-            yield row(name, _truth(found), f"{by}, {when}", *cells)
+            yield row(name, _truth(matches), f"{by}, {when}", *cells)
     yield ""
 
 
@@ -117,10 +117,10 @@ def _names(results: Iterable[Results]) -> list[str]:
     return list(dict.fromkeys(name for result in results for name in result["ours"]["differences"]))
 
 
-def _truth(found: Results) -> str:
-    if found["truth"] is None:
-        return found["direction"] or "not known"
-    return "0" if found["truth"] == 1 else f"{100 * (found['truth'] - 1):+.2f} %"
+def _truth(result: Results) -> str:
+    if result["truth"] is None:
+        return result["direction"] or "not known"
+    return "0" if result["truth"] == 1 else f"{100 * (result['truth'] - 1):+.2f} %"
 
 
 def _cell(point: Results | None) -> str:
@@ -139,9 +139,9 @@ def _false_alarms(data: Results) -> Iterator[str]:
             name = f"{'sixbench' if who == 'ours' else 'mean and t interval'}, {when}"
             for part in _TITLES:
                 result = results.get(part)
-                for found in result[who]["differences"].values() if result else ():
-                    if found["direction"] == "none":
-                        _add(tallies.setdefault(name, {}), found["points"])
+                for matches in result[who]["differences"].values() if result else ():
+                    if matches["direction"] == "none":
+                        _add(tallies.setdefault(name, {}), matches["points"])
     if not tallies:
         return
     yield "### False alarms"
@@ -173,19 +173,19 @@ def _answers(data: Results) -> Iterator[str]:
     yield ""
     yield head("experiment", "when", "minutes", "trials (valid)", "headlines", "claims", "date, commit")
     for name, there in _shipped(data):
-        for when, one in there.items():
+        for when, value in there.items():
             marks: dict[str, int] = {}
-            for headline in one["headlines"].values():
+            for headline in value["headlines"].values():
                 for mark, count in headline["marks"].items():
                     marks[mark] = marks.get(mark, 0) + count
             yield row(
                 f"`{name}`",
                 when,
-                f"{one['minutes']:.1f}",
-                f"{one['trials']} ({one['valid']})",
+                f"{value['minutes']:.1f}",
+                f"{value['trials']} ({value['valid']})",
                 ", ".join(f"{marks[mark]} {mark}" for mark in _MARKS if mark in marks),
-                ", ".join(f"{count} {verdict}" for verdict, count in (one["claims"] or {}).items()) or "none made",
-                measured_at(one),
+                ", ".join(f"{count} {verdict}" for verdict, count in (value["claims"] or {}).items()) or "none made",
+                measured_at(value),
             )
     yield ""
 
@@ -198,7 +198,7 @@ def _widths(data: Results) -> Iterator[str]:
     yield ""
     yield head("experiment", "headline", *data)
     for name, results in there:
-        for headline in dict.fromkeys(key for one in results.values() for key in one["headlines"]):
+        for headline in dict.fromkeys(key for result in results.values() for key in result["headlines"]):
             cells = [_widest(results.get(when, {}).get("headlines", {}).get(headline)) for when in data]
             yield row(f"`{name}`", headline.replace("_", " "), *cells)
     yield ""
@@ -227,8 +227,8 @@ def _lengths(data: Results) -> list[float]:
             for results in data.values()
             for part in _TITLES
             for who in ("ours", "careful")
-            for found in results.get(part, {}).get(who, {}).get("differences", {}).values()
-            for point in found["points"]
+            for difference in results.get(part, {}).get(who, {}).get("differences", {}).values()
+            for point in difference["points"]
         }
     )
 

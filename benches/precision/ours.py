@@ -110,15 +110,17 @@ def _difference(
     differences: Differences, run: Run, path: str, blocks: Sequence[int], took_s: dict[str, float]
 ) -> dict[str, Any]:
     [side] = [side for side in differences.sides if side.name == path]
-    own = [trial for trial in run.trials if trial.path in (PLAIN, path)]
+    trials = [trial for trial in run.trials if trial.path in (PLAIN, path)]
     column = METRICS[differences.metric].column
     [whole] = findings_of(run, path, blocks, differences.metric) or [None]
     measured = Measured(
-        plain=statistics.fmean(trial.metrics[column] for trial in own if trial.path == PLAIN and trial.status == "ok"),
+        plain=statistics.fmean(
+            trial.metrics[column] for trial in trials if trial.path == PLAIN and trial.status == "ok"
+        ),
         theory=whole.theory / whole.theory_baseline if whole and whole.theory and whole.theory_baseline else None,
     )
     truth = side.truth(measured)
-    pair_s = sum(took_s[trial.key] for trial in own) / len(blocks)
+    pair_s = sum(took_s[trial.key] for trial in trials) / len(blocks)
 
     def answer(window: range) -> Answer | None:
         [finding] = findings_of(run, path, [blocks[number] for number in window], differences.metric) or [None]
@@ -141,7 +143,7 @@ def findings_of(run: Run, path: str, blocks: Sequence[int], metric: str) -> list
     chosen = set(blocks)
     alone = replace(
         experiment,
-        paths=tuple(one for one in experiment.paths if one.name in (PLAIN, path)),
+        paths=tuple(each_path for each_path in experiment.paths if each_path.name in (PLAIN, path)),
         blocks=Blocks(minimum=len(chosen), maximum=len(chosen)),
     )
     trials = [trial for trial in run.trials if trial.block in chosen and trial.path in (PLAIN, path)]

@@ -53,8 +53,8 @@ def measure(
     if minutes is not None:
         share *= minutes * 60 / (part.ours_s + part.tools_s)
     run = ours.measure(part.differences, share * part.ours_s, scratch / name)
-    found = ours.summary(part.differences, run)
-    theory = {title: one["theory"] for title, one in found["differences"].items()}
+    summary = ours.summary(part.differences, run)
+    theory = {title: difference["theory"] for title, difference in summary["differences"].items()}
     rounds = careful.measure(part.differences, share * part.tools_s)
     [combination] = run.manifest.experiment.combinations
     return {
@@ -62,6 +62,6 @@ def measure(
         "metric": part.differences.metric,
         "duration_ms": combination.workload.params["duration_ns"] / 1e6,
         "warmup_ms": combination.workload.params["warmup_ns"] / 1e6,
-        "ours": found,
+        "ours": summary,
         "careful": careful.summary(part.differences, rounds, theory),
     }

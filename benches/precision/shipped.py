@@ -26,15 +26,15 @@ def measure(named: Sequence[str], directory: Path) -> dict[str, Any]:
         named: names of shipped experiments, with `--quick` behind those that are to be short.
         directory: gets the run directories.
     """
-    found = {}
+    collected = {}
     for name in named:
         experiment, _, option = name.partition(" ")
         started = time.monotonic()
         run = sixbench.run(experiment, quick=option == QUICK, out=directory / name.replace(" ", ""), quiet=True)
         minutes = (time.monotonic() - started) / 60
         valid = sum(status == "ok" for status in run.trials["status"])
-        found[name] = {"minutes": minutes, "trials": len(run.trials), "valid": valid, **summary(run.analysis)}
-    return found
+        collected[name] = {"minutes": minutes, "trials": len(run.trials), "valid": valid, **summary(run.analysis)}
+    return collected
 
 
 def summary(analysis: Analysis) -> dict[str, Any]:
@@ -60,13 +60,13 @@ def _headline(findings: Sequence[Finding]) -> dict[str, Any]:
     """Number of findings, their marks, and the median of their half widths, as a share of the ratio. Those that are
     compared by difference, such as losses, have no half width."""
     widths = [
-        (one.ci_high - one.ci_low) / 2 / one.ratio
-        for one in findings
-        if one.ratio and one.ci_low is not None and one.ci_high is not None
+        (finding.ci_high - finding.ci_low) / 2 / finding.ratio
+        for finding in findings
+        if finding.ratio and finding.ci_low is not None and finding.ci_high is not None
     ]
     return {
         "findings": len(findings),
-        "marks": dict(Counter(one.mark for one in findings)),
+        "marks": dict(Counter(finding.mark for finding in findings)),
         "half_width": statistics.median(widths) if widths else None,
         "widest": max(widths, default=None),
     }

@@ -45,8 +45,8 @@ def test_one_trial_that_is_lost_and_one_process_that_is_left_over_are_wrong(name
 
 
 def test_fewer_kills_than_were_asked_for_are_told() -> None:
-    found = {"victims": {"guest": TALLY | {"interruptions": 8, "asked": 10}}}
-    assert PARTS["kills"].wrong(found) == ["guest: 8 of 10 times"]
+    fields = {"victims": {"guest": TALLY | {"interruptions": 8, "asked": 10}}}
+    assert PARTS["kills"].wrong(fields) == ["guest: 8 of 10 times"]
 
 
 def test_a_victim_is_hit_as_often_alone_as_among_all() -> None:

@@ -24,7 +24,7 @@ PATHS = {"PYTHONPATH": f"{ROOT / 'benches'}:{Path(sixbench.__file__).parents[1]}
 
 
 def test_what_was_found_is_in_the_file_before_the_part_has_ended(tmp_path: Path) -> None:
-    kept = Kept(tmp_path / "part.json", lambda found: {"part": "part", **found})
+    kept = Kept(tmp_path / "part.json", lambda result: {"part": "part", **result})
     kept.keep({"cases": 1})
     assert json.loads(kept.file.read_text()) == {"part": "part", "cases": 1, "stopped": True}
     kept.keep({"cases": 2})  # too soon after the first to be written
@@ -35,7 +35,7 @@ def test_what_was_found_is_in_the_file_before_the_part_has_ended(tmp_path: Path)
 
 
 def test_a_part_that_is_stopped_before_it_found_anything_leaves_no_file(tmp_path: Path) -> None:
-    assert Kept(tmp_path / "part.json", lambda found: found).end(None) is None
+    assert Kept(tmp_path / "part.json", lambda result: result).end(None) is None
     assert os.listdir(tmp_path) == []
 
 
@@ -59,15 +59,15 @@ def test_a_million_directories_can_be_stopped(tmp_path: Path) -> None:
         try:
             wait_for(lambda: file.exists() or process.poll() is not None)
             process.send_signal(signal.SIGTERM)
-            said, _ = process.communicate(timeout=60)
+            stdout, _ = process.communicate(timeout=60)
         finally:
             process.kill()
-    found = json.loads(file.read_text())
-    assert process.returncode == 130, said
-    assert "nothing wrong until it was stopped" in said
-    assert (found["stopped"], found["wrong"]) == (True, [])
-    assert list(found["seeds"]) == ["5"], "one processor has one seed"
-    assert found["seeds"]["5"]["cases"] > 0
+    document = json.loads(file.read_text())
+    assert process.returncode == 130, stdout
+    assert "nothing wrong until it was stopped" in stdout
+    assert (document["stopped"], document["wrong"]) == (True, [])
+    assert list(document["seeds"]) == ["5"], "one processor has one seed"
+    assert document["seeds"]["5"]["cases"] > 0
 
 
 @pytest.fixture

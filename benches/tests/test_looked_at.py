@@ -13,7 +13,7 @@ from sixbench.ui.priority import left_by_nodes
 
 pytestmark = pytest.mark.computes
 
-VALID = next(one for one in synthetic.small().trials if one.status == "ok")
+VALID = next(trial for trial in synthetic.small().trials if trial.status == "ok")
 
 
 def trial(from_ns: int, value: float, *, watched: bool | None) -> TrialRecord:
@@ -21,7 +21,7 @@ def trial(from_ns: int, value: float, *, watched: bool | None) -> TrialRecord:
 
 
 def stretches(*states: bool) -> list[Stretch]:
-    return [Stretch(is_open=one, from_ns=100 * at, to_ns=100 * at + 90) for at, one in enumerate(states)]
+    return [Stretch(is_open=state, from_ns=100 * at, to_ns=100 * at + 90) for at, state in enumerate(states)]
 
 
 def test_neighbouring_stretches_are_paired_whichever_comes_first() -> None:
@@ -32,9 +32,9 @@ def test_neighbouring_stretches_are_paired_whichever_comes_first() -> None:
         trial(200, 3.0, watched=True),
         trial(300, 6.0, watched=False),
     ]
-    found = paired_values(trials, stretches(CLOSED, OPEN, OPEN, CLOSED), "rtt_p50_ns")
-    assert found.path == pytest.approx([5.0, 3.0])
-    assert found.baseline == pytest.approx([4.0, 6.0])
+    actual_paired_values = paired_values(trials, stretches(CLOSED, OPEN, OPEN, CLOSED), "rtt_p50_ns")
+    assert actual_paired_values.path == pytest.approx([5.0, 3.0])
+    assert actual_paired_values.baseline == pytest.approx([4.0, 6.0])
 
 
 def test_trials_during_which_the_page_was_opened_or_closed_count_for_neither() -> None:
@@ -46,28 +46,28 @@ def test_trials_during_which_the_page_was_opened_or_closed_count_for_neither() -
         trial(130, 100.0, watched=None),
         trial(150, 1.0, watched=True),
     ]
-    found = paired_values(trials, stretches(CLOSED, OPEN), "rtt_p50_ns")
-    assert (found.path, found.baseline) == ([1.0], [1.0])
+    actual_paired_values = paired_values(trials, stretches(CLOSED, OPEN), "rtt_p50_ns")
+    assert (actual_paired_values.path, actual_paired_values.baseline) == ([1.0], [1.0])
 
 
 def test_a_pair_that_lacks_a_side_is_left_out() -> None:
     trials = [trial(0, 1.0, watched=False), trial(300, 1.0, watched=False)]
-    found = paired_values(trials, stretches(CLOSED, OPEN, OPEN), "rtt_p50_ns")
-    assert (found.path, found.baseline) == ([], [])
+    actual_paired_values = paired_values(trials, stretches(CLOSED, OPEN, OPEN), "rtt_p50_ns")
+    assert (actual_paired_values.path, actual_paired_values.baseline) == ([], [])
 
 
 def run_of(ratios: list[float]) -> tuple[list[TrialRecord], list[Stretch]]:
     """A run with a pair of stretches for each of these ratios, of round trips with the page open over closed."""
     there = stretches(*[CLOSED, OPEN] * len(ratios))
     values = [value for ratio in ratios for value in (2.0, 2.0 * ratio)]
-    found = [trial(100 * at, value, watched=at % 2 == 1) for at, value in enumerate(values)]
-    return [replace(one, workload="tcp-rr") for one in found], there
+    trials = [trial(100 * at, value, watched=at % 2 == 1) for at, value in enumerate(values)]
+    return [replace(trial, workload="tcp-rr") for trial in trials], there
 
 
 def test_the_page_is_looked_at_in_one_more_run_while_the_same_is_neither_shown_nor_refuted(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    [round_trip] = [one for one in COMPARED if one.workload == "tcp-rr"]
+    [round_trip] = [comparison for comparison in COMPARED if comparison.workload == "tcp-rr"]
     line, valid = Equivalence(round_trip, "Live read / closed"), ValidTrials()
     for number, ratios in enumerate(([0.95, 1.02, 1.06, 0.97, 1.0], [1.01, 0.99, 1.0, 1.01, 0.99, 1.0] * 2)):
         trials, there = run_of(ratios)
@@ -76,10 +76,10 @@ def test_the_page_is_looked_at_in_one_more_run_while_the_same_is_neither_shown_n
         assert line.look() is (number == 1)
         line.show(is_over=False)
     valid.show(is_over=False)
-    before, after, told = capsys.readouterr().out.splitlines()
+    before, after, stderr = capsys.readouterr().out.splitlines()
     assert before.split()[-3:] == ["5", "±5%", "undecided"]
     assert after.split()[-3:] == ["17", "±5%", "equivalent"]
-    assert told == "... valid trials: 17 of 17 with the page open, 17 of 17 closed"
+    assert stderr == "... valid trials: 17 of 17 with the page open, 17 of 17 closed"
 
 
 @pytest.mark.parametrize(

@@ -90,11 +90,11 @@ def test_our_trials_have_parameters_that_workloads_know() -> None:
 
 def test_targets_are_of_contenders_that_there_are() -> None:
     theirs = {(c.comparison, c.name) for tool in PEERS for c in tool.contenders}
-    own = {(c.comparison, c.name) for c in ours.CONTENDERS}
+    contenders = {(c.comparison, c.name) for c in ours.CONTENDERS}
     for comparison in COMPARISONS:
         for target in comparison.targets:
-            assert (comparison.key, target.ours) in own
-            assert {(comparison.key, peer) for peer in target.peers} <= theirs | own
+            assert (comparison.key, target.ours) in contenders
+            assert {(comparison.key, peer) for peer in target.peers} <= theirs | contenders
 
 
 def test_every_second_round_is_reversed() -> None:
@@ -113,10 +113,10 @@ def test_times_of_the_largest_flow(family: int) -> None:
     times[2] += 5
     flow = [packet(at, (1000, 2000), family) for at in times]
     other = packet(times[1] + 7, (1000, 2001), family)
-    found = capture.flow_times_ns(header + b"".join([*flow[:2], other, *flow[2:]]) + b"cut off", family)
-    assert found.tolist() == times
-    assert capture.gap_errors_ns(found, 100_000, 0).tolist() == [0, 5, 5]
-    assert capture.gap_errors_ns(found, 100_000, 100_000).tolist() == [5, 5]
+    flow_times_ns = capture.flow_times_ns(header + b"".join([*flow[:2], other, *flow[2:]]) + b"cut off", family)
+    assert flow_times_ns.tolist() == times
+    assert capture.gap_errors_ns(flow_times_ns, 100_000, 0).tolist() == [0, 5, 5]
+    assert capture.gap_errors_ns(flow_times_ns, 100_000, 100_000).tolist() == [5, 5]
 
 
 def test_no_capture_no_times() -> None:
@@ -156,8 +156,8 @@ def test_the_error_is_the_99th_percentile_of_enough_packets() -> None:
 
 
 def test_counters_are_those_of_the_kernel() -> None:
-    found = counters.read_counters(1, "lo", 6)
-    assert found.since(found) == counted()
+    actual_counters = counters.read_counters(1, "lo", 6)
+    assert actual_counters.since(actual_counters) == counted()
     with pytest.raises(LookupError, match="none0"):
         counters.read_counters(1, "none0", 4)
 
@@ -176,11 +176,11 @@ def test_where_lower_is_better_the_upper_end_counts(low: float, high: float, ver
 
 
 def values() -> list[Value]:
-    found = []
+    values = []
     for round_, (mine, busy, peer) in enumerate([(112.0, 640.0, 100.0), (123.2, 655.0, 110.0), (125.0, 600.0, None)]):
         for contender, value in ((OURS, mine), (OURS_BUSY, busy), ("sockperf", peer)):
             failure = None if value else "sockperf ended with 1 | no route"
-            found.append(
+            values.append(
                 Value(
                     comparison="tcp-rr",
                     contender=contender,
@@ -192,7 +192,7 @@ def values() -> list[Value]:
                     memory_bytes=8 * 2**20,
                 )
             )
-    return found
+    return values
 
 
 def test_pairs_are_rounds_in_which_both_have_a_value() -> None:
@@ -210,19 +210,19 @@ def test_ours_is_a_peer_of_ours_only_where_a_target_says_so() -> None:
         for name, rate in rates.items()
         for round_ in range(3)
     ]
-    found = {(row.ours, row.peer): row for row in rows(values, 3, is_over=True)}
-    assert found[OURS_FRAMES, OURS].ratio == pytest.approx(2, rel=0.02)
-    assert found[OURS_FRAMES, OURS].verdict == "met"
-    assert (OURS_FRAMES_XDP, OURS) in found
-    assert not any(peer in (OURS_FRAMES, OURS_FRAMES_XDP) or ours == peer for ours, peer in found)
+    actual_rows = {(row.ours, row.peer): row for row in rows(values, 3, is_over=True)}
+    assert actual_rows[OURS_FRAMES, OURS].ratio == pytest.approx(2, rel=0.02)
+    assert actual_rows[OURS_FRAMES, OURS].verdict == "met"
+    assert (OURS_FRAMES_XDP, OURS) in actual_rows
+    assert not any(peer in (OURS_FRAMES, OURS_FRAMES_XDP) or ours == peer for ours, peer in actual_rows)
 
 
 def rounds_of(ours: list[float], busy: list[float], peer: list[float]) -> list[Value]:
     """Values of TCP request/response."""
     return [
         Value(comparison="tcp-rr", contender=name, family=6, round=round_, value=value)
-        for name, found in ((OURS, ours), (OURS_BUSY, busy), ("sockperf", peer), ("qperf", peer))
-        for round_, value in enumerate(found)
+        for name, result in ((OURS, ours), (OURS_BUSY, busy), ("sockperf", peer), ("qperf", peer))
+        for round_, value in enumerate(result)
     ]
 
 
@@ -312,6 +312,6 @@ def test_files_are_json_without_missing_values_and_a_figure(results: Results, tm
 def test_a_ratio_within_three_percent_of_its_target_is_at_it_but_blocking_round_trips_have_no_such_room() -> None:
     busy, blocking = [498.0, 500, 501, 499, 500, 502], [97.0, 96.8, 97.2, 97.1, 96.9, 97.0]
     values = rounds_of(blocking, busy, [100.0, 100.1, 99.9, 100.2, 99.8, 100])
-    found = {row.ours: row.verdict for row in rows(values, 6, is_over=True) if row.peer == "sockperf"}
-    assert found == {OURS: "open", OURS_BUSY: "near"}
+    verdicts = {row.ours: row.verdict for row in rows(values, 6, is_over=True) if row.peer == "sockperf"}
+    assert verdicts == {OURS: "open", OURS_BUSY: "near"}
     assert still_open(values, 6) == {("tcp-rr", name, 6) for name in (OURS, "sockperf")}

@@ -60,19 +60,19 @@ RATES = {"rate-0": 1.0, "rate-1": 0.99, "rate-3": 0.97, "rate-10": 0.9}
 
 
 def test_differences_far_beyond_the_noise_are_found_in_every_window() -> None:
-    found = ours.summary(RATE, imagined(RATE, RATES, noise=1e-4))
+    summary = ours.summary(RATE, imagined(RATE, RATES, noise=1e-4))
     for name in ("1 % of rate", "3 % of rate", "10 % of rate"):
-        for point in found["differences"][name]["points"]:
+        for point in summary["differences"][name]["points"]:
             assert point["excluding"] == point["declared"] == point["windows"]
             assert point["half_width"] < 0.001
 
 
 def test_a_pair_takes_what_its_own_two_trials_take_and_a_block_is_not_charged_to_it() -> None:
-    found = ours.summary(RATE, imagined(RATE, RATES, noise=1e-4))
-    assert found["trial_s"] == 0.5
-    one = found["differences"]["1 % of rate"]
-    assert one["pair_s"] == pytest.approx(1.0)
-    assert [(point["seconds"], point["pairs"], point["windows"], point["apart"]) for point in one["points"]] == [
+    summary = ours.summary(RATE, imagined(RATE, RATES, noise=1e-4))
+    assert summary["trial_s"] == 0.5
+    difference = summary["differences"]["1 % of rate"]
+    assert difference["pair_s"] == pytest.approx(1.0)
+    assert [(point["seconds"], point["pairs"], point["windows"], point["apart"]) for point in difference["points"]] == [
         (6.0, 6, 15, 3),
         (15.0, 15, 6, 1),
     ]
@@ -85,9 +85,9 @@ def test_more_noise_than_difference_is_undecided_and_longer_windows_are_narrower
 
 
 def test_the_truth_of_a_delay_is_its_share_of_the_plain_round_trip() -> None:
-    found = ours.summary(DELAY, imagined(DELAY, {"delay-50": 1.05}, noise=1e-4))["differences"]
-    assert found["0 us of delay"]["truth"] == 1
-    assert found["50 us of delay"]["truth"] == pytest.approx(1.05, rel=1e-4)
+    differences = ours.summary(DELAY, imagined(DELAY, {"delay-50": 1.05}, noise=1e-4))["differences"]
+    assert differences["0 us of delay"]["truth"] == 1
+    assert differences["50 us of delay"]["truth"] == pytest.approx(1.05, rel=1e-4)
 
 
 def test_the_truth_of_a_header_is_theory_and_that_of_a_hop_is_a_direction() -> None:
@@ -109,9 +109,9 @@ def test_invalid_trials_are_in_no_window() -> None:
         replace(trial, status="invalid", metrics={"goodput_bps": 1.0}) if trial.block % 2 else trial
         for trial in run.trials
     ]
-    found = ours.summary(RATE, replace(run, trials=trials))
-    assert (found["trials"], found["valid"]) == (100, 50)
-    assert found["differences"]["10 % of rate"]["ratio"] == pytest.approx(0.9, rel=1e-3)
+    summary = ours.summary(RATE, replace(run, trials=trials))
+    assert (summary["trials"], summary["valid"]) == (100, 50)
+    assert summary["differences"]["10 % of rate"]["ratio"] == pytest.approx(0.9, rel=1e-3)
 
 
 def test_false_alarms_come_at_the_rate_that_was_agreed() -> None:
@@ -157,11 +157,11 @@ def test_lengths_for_which_too_little_was_measured_are_left_out() -> None:
 
 def test_the_careful_user_takes_the_mean_of_the_differences_and_its_t_interval() -> None:
     # Differences of 1, 2 and 3 on a mean of 100: 2 plus and minus 4.303 x 1 / sqrt(3).
-    found = mean_and_t([99, 100, 101], [100, 102, 104])
-    assert found is not None
-    assert found.ratio == pytest.approx(1.02)
-    assert (found.low, found.high) == (pytest.approx(1 - 0.00484, abs=1e-5), pytest.approx(1.04484, abs=1e-5))
-    assert not found.is_declared
+    interval = mean_and_t([99, 100, 101], [100, 102, 104])
+    assert interval is not None
+    assert interval.ratio == pytest.approx(1.02)
+    assert (interval.low, interval.high) == (pytest.approx(1 - 0.00484, abs=1e-5), pytest.approx(1.04484, abs=1e-5))
+    assert not interval.is_declared
     assert mean_and_t([100], [101]) is None
 
 
@@ -169,16 +169,16 @@ def test_measurements_that_failed_are_counted_and_take_their_pair_with_them() ->
     rounds = [{PLAIN: 16000.0 + index, "same": 16000.0, "hop": 17000.0 + 2 * index} for index in range(8)]
     del rounds[3]["hop"]
     measured = careful.Measurement(tool="sockperf 3.7", command="sockperf", rounds=rounds, took_s=24)
-    found = careful.summary(HOP, measured, {})
-    assert (found["rounds"], found["failed"]) == (8, 1)
-    assert found["differences"]["one more router"]["pair_s"] == 2
-    [point] = [one for one in found["differences"]["one more router"]["points"] if one["seconds"] == 6]
+    summary = careful.summary(HOP, measured, {})
+    assert (summary["rounds"], summary["failed"]) == (8, 1)
+    assert summary["differences"]["one more router"]["pair_s"] == 2
+    [point] = [point for point in summary["differences"]["one more router"]["points"] if point["seconds"] == 6]
     assert (point["pairs"], point["windows"], point["right"]) == (3, 5, 5)
 
 
 def test_a_careful_user_reads_sockperfs_median_as_half_a_round_trip() -> None:
-    said = careful._median_round_trip("sockperf: ---> percentile 50.000 =    6.800\n", "")
-    assert said == {"value": 13600}
+    median_round_trip = careful._median_round_trip("sockperf: ---> percentile 50.000 =    6.800\n", "")
+    assert median_round_trip == {"value": 13600}
 
 
 def test_the_time_ends_a_measurement_between_two_blocks() -> None:
@@ -198,5 +198,5 @@ def test_the_time_ends_a_measurement_between_two_blocks() -> None:
 
 @pytest.mark.parametrize("name", ["progress", "trial_begins", "trial_ended"])
 def test_the_measurement_can_be_told_all_that_a_run_tells(name: str) -> None:
-    told = signature(getattr(Observer, name)).parameters
-    signature(getattr(ours._Until, name)).bind(*told)
+    parameters = signature(getattr(Observer, name)).parameters
+    signature(getattr(ours._Until, name)).bind(*parameters)

@@ -51,7 +51,7 @@ def difference(half_width: float | None, right: int, excluding: int) -> dict[str
 
 def part(half_width: float | None = 0.0123, excluding: int = 1) -> dict[str, Any]:
     name = "0 % of rate"
-    own = difference(half_width, 10 - excluding, excluding)
+    actual_difference = difference(half_width, 10 - excluding, excluding)
     return {
         "part": "rate",
         **RUN,
@@ -65,7 +65,7 @@ def part(half_width: float | None = 0.0123, excluding: int = 1) -> dict[str, Any
             "valid": 69,
             "reasons": {"cpu-limited": 1},
             "trial_s": 0.57,
-            "differences": {name: own},
+            "differences": {name: actual_difference},
         },
         "careful": {
             "tool": "iperf3 3.12",
@@ -97,9 +97,9 @@ def test_windows_without_an_interval_say_so() -> None:
 
 def test_a_shipped_experiment_is_kept_beside_the_others() -> None:
     data: dict[str, Any] = {}
-    one = {"minutes": 2.0, "trials": 9, "valid": 8, **shipped.summary(analyse(small().in_memory()))}
-    document.take(data, "before", {"part": "shipped", **RUN, "experiments": {"quickstart": one}})
-    document.take(data, "before", {"part": "shipped", **RUN, "experiments": {"mtu --quick": one}})
+    fields = {"minutes": 2.0, "trials": 9, "valid": 8, **shipped.summary(analyse(small().in_memory()))}
+    document.take(data, "before", {"part": "shipped", **RUN, "experiments": {"quickstart": fields}})
+    document.take(data, "before", {"part": "shipped", **RUN, "experiments": {"mtu --quick": fields}})
     text = document.figures(data)
     assert "| `quickstart` | before | 2.0 | 9 (8) |" in text
     assert "| `mtu --quick` | before | 2.0 | 9 (8) |" in text

@@ -37,10 +37,10 @@ def test_the_interval_holds_the_truth_as_often_as_it_says_also_with_wild_rounds(
     for _ in range(1000):
         logs = math.log(0.9) + 0.05 * random.standard_normal(12)
         logs[random.random(12) < 0.1] += 0.5 * random.standard_normal()
-        found = geometric(list(np.exp(logs)))
-        assert found.low is not None
-        assert found.high is not None
-        held += found.low <= 0.9 <= found.high
+        interval = geometric(list(np.exp(logs)))
+        assert interval.low is not None
+        assert interval.high is not None
+        held += interval.low <= 0.9 <= interval.high
     assert 0.93 <= held / 1000 <= 0.985
 
 
@@ -116,9 +116,9 @@ def test_rounds_go_in_turn_to_what_is_open_until_it_is_decided_or_the_time_is_ov
         lambda: bench.line("told", "", steady(1.0, 0.5)),
         lambda: bench.line("on it", ">= 0.9", steady(0.9, 0.2)),
     )
-    out, said = capsys.readouterr()
+    out, stderr = capsys.readouterr()
     assert [line.split()[0] for line in out.splitlines()] == ["clear", "told"]
-    assert said.splitlines() == ["near: open so far", "on it: open so far"]
+    assert stderr.splitlines() == ["near: open so far", "on it: open so far"]
     first = len(bench.measured)
     bench.table.go_on()
     more = bench.measured[first:]
@@ -167,14 +167,14 @@ def test_a_trial_in_which_nothing_arrives_is_tried_again_some_times() -> None:
 
 def test_one_wild_round_in_five_moves_the_figure_little() -> None:
     calm = [0.99, 1.0, 1.01, 0.98, 1.02, 1.0, 0.99, 1.01]
-    found = geometric([*calm, 0.2, 0.3])
-    assert found.value == pytest.approx(0.99, abs=0.01)
+    interval = geometric([*calm, 0.2, 0.3])
+    assert interval.value == pytest.approx(0.99, abs=0.01)
 
 
 def test_too_few_rounds_have_no_interval_and_decide_nothing() -> None:
-    found = geometric([0.9])
-    assert (found.low, found.high) == (None, None)
-    assert judge(Aim(bound=0.5), found.low, found.high) == "open"
+    interval = geometric([0.9])
+    assert (interval.low, interval.high) == (None, None)
+    assert judge(Aim(bound=0.5), interval.low, interval.high) == "open"
 
 
 @pytest.mark.parametrize(

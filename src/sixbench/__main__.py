@@ -13,7 +13,9 @@ def main() -> int:
     # Until the commands are imported, an interrupt ends the process at once, because nothing is made yet. When the
     # command has ended, its exit code stands.
     unhandled = (signal.SIG_DFL, signal.default_int_handler)
-    ours = [one for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) in unhandled]
+    ours = [
+        caught for caught in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(caught) in unhandled
+    ]
     for number in ours:
         signal.signal(number, _leave)
     from .cli import main as command_line

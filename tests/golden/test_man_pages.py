@@ -21,15 +21,15 @@ PAGES = REPOSITORY / "docs" / "man"
 
 
 def test_the_pages_are_those_of_the_commands() -> None:
-    made = man_pages(app)
+    actual_man_pages = man_pages(app)
     if os.environ.get("SIXBENCH_UPDATE_GOLDEN") == "1":
         PAGES.mkdir(exist_ok=True)
         for old in PAGES.glob("*.1"):
             old.unlink()
-        for name, text in made.items():
+        for name, text in actual_man_pages.items():
             (PAGES / name).write_text(text)
-    assert {path.name: path.read_text() for path in PAGES.glob("*")} == made
-    assert {"sixbench.1", "sixbench-run.1", "sixbench-lab.1"} <= made.keys()
+    assert {path.name: path.read_text() for path in PAGES.glob("*")} == actual_man_pages
+    assert {"sixbench.1", "sixbench-run.1", "sixbench-lab.1"} <= actual_man_pages.keys()
 
 
 def test_every_page_has_what_a_reader_looks_for() -> None:

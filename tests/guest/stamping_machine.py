@@ -36,7 +36,9 @@ def kernel_with_driver(scratch: Path) -> GuestKernel:
     [modules] = [path for place in ("lib", "usr/lib") if (path := fetched.tree / place / "modules" / release).is_dir()]
     headers = f"linux-headers-{release}"
     wanted = [
-        one for one in dependencies(scratch, headers, doing) if one.startswith(("linux-headers-", "linux-kbuild-"))
+        dependency
+        for dependency in dependencies(scratch, headers, doing)
+        if dependency.startswith(("linux-headers-", "linux-kbuild-"))
     ]
     tree = scratch / "headers"
     fetch_more(scratch, [headers, *wanted], tree, doing)
@@ -57,8 +59,8 @@ def job_files() -> dict[str, bytes]:
     inside = (HERE / "inside.py").read_bytes()
     ss = find_program("ss", "iproute2").resolve()
     needed = {path.name: path.read_bytes() for path in libraries([ss]) if not path.name.startswith(("ld-", "libc."))}
-    own = {"inside.py": inside, "ptp4l": programs["ptp4l"], "pmc-itself": programs["pmc"], "pmc": asks.encode()}
-    return own | needed | {"ss": ss.read_bytes()}
+    job_files = {"inside.py": inside, "ptp4l": programs["ptp4l"], "pmc-itself": programs["pmc"], "pmc": asks.encode()}
+    return job_files | needed | {"ss": ss.read_bytes()}
 
 
 def run_inside(kernel: GuestKernel) -> dict[str, bytes]:
@@ -92,7 +94,7 @@ def run_inside(kernel: GuestKernel) -> dict[str, bytes]:
         end = run_machine(find_qemu(), Start(**start), LIMIT_S, lambda line: None, threading.Event())
         assert end.exit == 0, end.console[-40:]
         with open_results(memory, disks) as disk, tarfile.open(fileobj=disk, mode="r|") as archive:
-            return {one.name.removeprefix("./"): archive.extractfile(one).read() for one in archive if one.isfile()}  # type: ignore[union-attr]
+            return {item.name.removeprefix("./"): archive.extractfile(item).read() for item in archive if item.isfile()}  # type: ignore[union-attr]
     finally:
         os.close(memory)
         os.close(initramfs)

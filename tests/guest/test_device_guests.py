@@ -58,7 +58,7 @@ def test_a_guest_forwards_both_families_with_evidence(run: Run) -> None:
 
 
 def test_a_packet_passes_the_machine_and_not_the_namespace(run: Run) -> None:
-    for trial in (one for one in run.trials if one.workload == "ping"):
+    for trial in (trial for trial in run.trials if trial.workload == "ping"):
         passed = _counted(trial)
         assert passed["eth0"]["rx_packets"] >= 10
         assert passed["sixtap0"]["tx_packets"] == passed["eth0"]["rx_packets"]
@@ -127,12 +127,14 @@ def status(process: int) -> dict[str, str]:
 
 def has_no_rights(machine: int) -> None:
     """That QEMU is a user whom nobody else is, without capabilities, and with filters of system calls."""
-    found = status(machine)
+    actual_status = status(machine)
     if os.geteuid() == 0:
-        assert {int(user) for user in (*found["Uid"].split(), *found["Gid"].split())}.isdisjoint(range(FIRST_UID))
-        assert found["Groups"] == ""
-    assert {int(found[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {0}
-    assert found["NoNewPrivs"] == "1"
+        assert {int(user) for user in (*actual_status["Uid"].split(), *actual_status["Gid"].split())}.isdisjoint(
+            range(FIRST_UID)
+        )
+        assert actual_status["Groups"] == ""
+    assert {int(actual_status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {0}
+    assert actual_status["NoNewPrivs"] == "1"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
@@ -155,13 +157,13 @@ def test_a_run_that_is_stopped_leaves_no_machine_and_no_tap(number: signal.Signa
 
 def _namespaces() -> set[int]:
     """The network namespaces that processes have. A tap goes with its namespace."""
-    found = set()
+    namespaces = set()
     for place in Path("/proc").glob("[0-9]*/ns/net"):
         try:
-            found.add(os.stat(place).st_ino)
+            namespaces.add(os.stat(place).st_ino)
         except OSError:
             continue
-    return found
+    return namespaces
 
 
 def test_a_guest_is_tested_by_the_rfcs(tmp_path: Path) -> None:
@@ -172,12 +174,12 @@ def test_a_guest_is_tested_by_the_rfcs(tmp_path: Path) -> None:
     argv = [sys.executable, "-m", "sixbench", "rfc", "experiment.yaml", *asked, "--out", "run", "--json", "--quiet"]
     done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)["rfc"]
-    [device] = [one for one in told["throughput"] if not one["is_tester"]]
+    rfc = json.loads(done.stdout)["rfc"]
+    [device] = [item for item in rfc["throughput"] if not item["is_tester"]]
     assert device["path"] == "guest"
     assert device["lower_pps"] or device["refused_why"], device
-    for one in told["results"]:
-        assert (one["value"] is None) == (device["lower_pps"] is None) or one["remark"], one
+    for result in rfc["results"]:
+        assert (result["value"] is None) == (device["lower_pps"] is None) or result["remark"], result
     trials = [trial for trial in read_run(tmp_path / "run").trials if trial.path == "guest"]
     assert {trial.status for trial in trials} <= {"ok", "invalid"}, [trial.reasons for trial in trials]
     assert {(trial.evidence.programs or {})["dut"].emulator for trial in trials} == {"QEMU"}

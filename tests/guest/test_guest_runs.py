@@ -76,5 +76,5 @@ def test_runs_agree_to_the_last_bit_whatever_else_the_machine_does(runs: list[Ru
 def test_doctor_says_what_the_kernel_can_do() -> None:
     done = sixbench("doctor", "--kernel", KERNEL, "--json")
     answers = json.loads(done.stdout)["mechanisms"]
-    kernel = {one["mechanism"]: one["answer"] for one in answers if one["engine"] == "kernel"}
+    kernel = {answer["mechanism"]: answer["answer"] for answer in answers if answer["engine"] == "kernel"}
     assert kernel["6in4"] == kernel["4in6"] == kernel["gre"] == "yes"

@@ -58,15 +58,15 @@ def boot_with(script: str, silence_s: float, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_guest_that_panics_is_told_with_the_end_of_its_console(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = boot_with("echo the last words; exit 3\n", PATIENCE_S, monkeypatch)
-    assert said.startswith("the guest panicked; its console's last lines: ")
-    assert "Attempted to kill init" in said
+    failure_words = boot_with("echo the last words; exit 3\n", PATIENCE_S, monkeypatch)
+    assert failure_words.startswith("the guest panicked; its console's last lines: ")
+    assert "Attempted to kill init" in failure_words
 
 
 def test_a_guest_that_hangs_is_ended_and_told_with_the_end_of_its_console(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = boot_with("echo the last words; while :; do :; done\n", 5, monkeypatch)
-    assert said.startswith(f"the guest with {KERNEL} said nothing for 5 s; its console's last lines: ")
-    assert said.endswith("the last words")
+    failure_words = boot_with("echo the last words; while :; do :; done\n", 5, monkeypatch)
+    assert failure_words.startswith(f"the guest with {KERNEL} said nothing for 5 s; its console's last lines: ")
+    assert failure_words.endswith("the last words")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])

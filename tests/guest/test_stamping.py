@@ -35,45 +35,45 @@ def ends(record: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any
     yield record["server"]["reverse_sender"], record["client"]["reverse_receiver"], "one_way_delay_reverse"
 
 
-def test_what_the_machine_has_is_told(told: dict[str, Any]) -> None:
-    found = {one["interface"]: one for one in told["lendable"]}
+def test_what_the_machine_has_is_told(stamping_results: dict[str, Any]) -> None:
+    by_interface = {item["interface"]: item for item in stamping_results["lendable"]}
     for name in ("eth1", "eth2"):
-        assert found[name]["hardware_clock"] == "/dev/ptp0"
-        assert found[name]["hardware_stamps"] == {"sends": True, "receives": True}
-    assert found["lo"]["hardware_stamps"] == {"sends": False, "receives": False}
+        assert by_interface[name]["hardware_clock"] == "/dev/ptp0"
+        assert by_interface[name]["hardware_stamps"] == {"sends": True, "receives": True}
+    assert by_interface["lo"]["hardware_stamps"] == {"sends": False, "receives": False}
 
 
-def test_a_clock_that_is_ahead_is_found_to_be_so(told: dict[str, Any]) -> None:
-    readings = told["clock"]["readings"]
+def test_a_clock_that_is_ahead_is_found_to_be_so(stamping_results: dict[str, Any]) -> None:
+    readings = stamping_results["clock"]["readings"]
     assert len(readings) == 25
     for before_ns, clock_ns, after_ns in readings:
         assert before_ns <= clock_ns - AHEAD_NS <= after_ns
 
 
-def test_ptp_by_stamps_of_hardware_finds_how_far_the_clocks_are_apart(told: dict[str, Any]) -> None:
+def test_ptp_by_stamps_of_hardware_finds_how_far_the_clocks_are_apart(stamping_results: dict[str, Any]) -> None:
     """ptp4l at eth2 follows that at eth1, whose clock is ahead of the system's."""
-    found = told["ptp"]
-    assert found["reference"].endswith("(hardware timestamps)"), found
-    assert found["low_ns"] <= -AHEAD_NS <= found["high_ns"]
-    assert found["high_ns"] - found["low_ns"] < 10**6
+    ptp = stamping_results["ptp"]
+    assert ptp["reference"].endswith("(hardware timestamps)"), ptp
+    assert ptp["low_ns"] <= -AHEAD_NS <= ptp["high_ns"]
+    assert ptp["high_ns"] - ptp["low_ns"] < 10**6
 
 
-def test_delays_are_between_stamps_of_one_clock(told: dict[str, Any]) -> None:
-    run = told["one clock"]
+def test_delays_are_between_stamps_of_one_clock(stamping_results: dict[str, Any]) -> None:
+    run = stamping_results["one clock"]
     assert run["exit"] == 0, run["said"]
     assert [record["path"] for record in run["records"]] == ["ipv4", "ipv6"]
     for record in run["records"]:
         assert record["status"] == "ok", record["reasons"]
         assert record["params"]["hardware_stamps"] is True
         for sender, receiver, prefix in ends(record):
-            sent, came = sender["hardware_stamps"], receiver["hardware_stamps"]
-            assert (sent["clock"], came["clock"], sent["one_of"], came["one_of"]) == (0, 0, 1, 1)
+            sent, hardware_stamps = sender["hardware_stamps"], receiver["hardware_stamps"]
+            assert (sent["clock"], hardware_stamps["clock"], sent["one_of"], hardware_stamps["one_of"]) == (0, 0, 1, 1)
             assert len(sent["after_ns"]) == sender["sent"] == 200
             assert None not in sent["after_ns"]
-            assert None not in came["after_ns"]
+            assert None not in hardware_stamps["after_ns"]
             delays_ns = [
-                came["from_ns"] + late - sent["from_ns"] - early
-                for early, late in zip(sent["after_ns"], came["after_ns"], strict=True)
+                hardware_stamps["from_ns"] + late - sent["from_ns"] - early
+                for early, late in zip(sent["after_ns"], hardware_stamps["after_ns"], strict=True)
             ]
             # By two clocks they would be off by 37 s.
             assert WIRE_NS < min(delays_ns) <= max(delays_ns) < 10**8
@@ -85,13 +85,13 @@ def test_delays_are_between_stamps_of_one_clock(told: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", ["one clock", "two clocks", "no stamps"])
-def test_the_stamps_are_set_as_they_were_after_a_run(told: dict[str, Any], name: str) -> None:
-    assert told[name]["before"] == told[name]["after"] == told["own"]
+def test_the_stamps_are_set_as_they_were_after_a_run(stamping_results: dict[str, Any], name: str) -> None:
+    assert stamping_results[name]["before"] == stamping_results[name]["after"] == stamping_results["own"]
 
 
-def test_the_stamps_are_set_as_they_were_after_a_run_that_is_killed(told: dict[str, Any]) -> None:
-    assert told["killed"]["during"] == {"eth1": ALL, "eth2": ALL}
-    assert told["killed"]["after"] == told["own"]
+def test_the_stamps_are_set_as_they_were_after_a_run_that_is_killed(stamping_results: dict[str, Any]) -> None:
+    assert stamping_results["killed"]["during"] == {"eth1": ALL, "eth2": ALL}
+    assert stamping_results["killed"]["after"] == stamping_results["own"]
 
 
 @pytest.mark.parametrize(
@@ -102,9 +102,9 @@ def test_the_stamps_are_set_as_they_were_after_a_run_that_is_killed(told: dict[s
     ],
 )
 def test_where_hardware_says_nothing_the_kernel_does_and_the_trial_says_why(
-    told: dict[str, Any], name: str, words: str
+    stamping_results: dict[str, Any], name: str, words: str
 ) -> None:
-    run = told[name]
+    run = stamping_results[name]
     assert run["exit"] == 0, run["said"]
     assert len(run["records"]) == 2
     for record in run["records"]:

@@ -51,8 +51,8 @@ class Machines:
     def begin(self, machine: str, *arguments: str | Path) -> subprocess.Popen[bytes]:
         """Starts the command on a machine. What it says is in a file of its own; a kill takes all that it started with
         it, as a machine does that loses its power. So does the end of this process, however it ends."""
-        own = [] if os.geteuid() == 0 else ["-U", "--preserve-credentials"]
-        where = ["nsenter", "-t", str(self._lab.agents[machine].pid), "-n", *own]
+        as_user = [] if os.geteuid() == 0 else ["-U", "--preserve-credentials"]
+        where = ["nsenter", "-t", str(self._lab.agents[machine].pid), "-n", *as_user]
         tied = ["setpriv", "--pdeathsig", "KILL"]  # after nsenter: new rights in a user namespace would undo it
         alone = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
         words = [*where, *tied, *alone, *WITHOUT_FIGURES, *map(str, arguments)]
@@ -94,9 +94,9 @@ class Machines:
     def documented(self, machine: str, command: str) -> list[str]:
         """A command on a machine as the page has it, with the addresses and the key of this network."""
         of_cells = PAGE.read_text().partition("\n## Cells\n")[2]
-        [told] = re.findall(rf"^{machine}\$ sixbench ({command} .*?)(?: +#.*)?$", of_cells, re.MULTILINE)
+        [match_] = re.findall(rf"^{machine}\$ sixbench ({command} .*?)(?: +#.*)?$", of_cells, re.MULTILINE)
         host = self.address.rpartition(":")[0]
-        return [word.replace("192.0.2.1", host).replace("cells.key", str(self.key)) for word in told.split()]
+        return [word.replace("192.0.2.1", host).replace("cells.key", str(self.key)) for word in match_.split()]
 
     def kill(self, process: subprocess.Popen[bytes]) -> None:
         """Ends it and all that it started, with no time to say anything."""
@@ -118,9 +118,9 @@ def machines(hub: AgentHub, scratch: Path, names: Sequence[str] = TWO) -> Iterat
         "links": [{"endpoints": ["r1", name]} for name in ("head", *names)],
     }
     lab = Laboratory(hub, Blueprint(topology=read_topology_only(parse_yaml(json.dumps(star), "star"))))
-    found = Machines(lab, scratch)
+    machines = Machines(lab, scratch)
     try:
-        yield found
+        yield machines
     finally:
-        found.close()
+        machines.close()
         lab.close()

@@ -103,5 +103,5 @@ def wrong(trials: list[TrialRecord]) -> list[tuple[str, str, str, list[str]]]:
         (trial.key, trial.status, sentences(trial.reasons), trial.notes)
         for trial in trials
         if [note for note in trial.notes if " dropped " in note]
-        or (trial.status != "ok" and not (trial.reasons and all(one.kind in TESTERS for one in trial.reasons)))
+        or (trial.status != "ok" and not (trial.reasons and all(reason.kind in TESTERS for reason in trial.reasons)))
     ]

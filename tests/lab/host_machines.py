@@ -156,12 +156,12 @@ class Machines:
 
     def awake(self, name: str) -> list[str]:
         """The threads on a machine that keep processors awake, by the names that they have."""
-        found = []
+        collected = []
         for pid in self._processes(name):
             for thread in Path(f"/proc/{pid}/task").glob("*/comm"):
                 with contextlib.suppress(OSError):  # it has ended since
-                    found.append(thread.read_text().strip())
-        return sorted(one for one in found if one.startswith("awake-"))
+                    collected.append(thread.read_text().strip())
+        return sorted(item for item in collected if item.startswith("awake-"))
 
     def serving(self, name: str) -> list[int]:
         """The processes that serve the connections to a machine."""
@@ -174,16 +174,16 @@ class Machines:
 
     def _processes(self, name: str) -> dict[int, str]:
         """The command lines of what the machine's sshd has started."""
-        found: dict[int, str] = {}
+        processes: dict[int, str] = {}
         rest = [self.sshd[name].pid]
         while rest:
             pid = rest.pop()
             with contextlib.suppress(OSError):
                 for child in children(pid):
                     words = Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                    found[child] = words
+                    processes[child] = words
                     rest.append(child)
-        return found
+        return processes
 
     def close(self) -> None:
         """Ends all of them."""
@@ -226,9 +226,9 @@ def machines(
     network = {"nodes": nodes, "links": [*links, *({"endpoints": list(ends)} for ends in pairwise(names))]}
     with AgentHub(find_agent()) as hub:
         lab = Laboratory(hub, Blueprint(topology=read_topology_only(parse_yaml(json.dumps(network), "network"))))
-        found = Machines(lab, scratch, names, clocks)
+        machines = Machines(lab, scratch, names, clocks)
         try:
-            yield found
+            yield machines
         finally:
-            found.close()
+            machines.close()
             lab.close()

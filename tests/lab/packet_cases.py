@@ -39,8 +39,8 @@ class PacketCase:
 
 
 def both(ends4: Ends, ends6: Ends) -> dict[str, bytes]:
-    return {f"IPv4 {name}": one for name, one in of_ipv4(ends4).items()} | {
-        f"IPv6 {name}": one for name, one in of_ipv6(ends6).items()
+    return {f"IPv4 {name}": value for name, value in of_ipv4(ends4).items()} | {
+        f"IPv6 {name}": value for name, value in of_ipv6(ends6).items()
     }
 
 
@@ -77,21 +77,21 @@ def outer(ends: Ends, inner: dict[str, bytes], protocol: int) -> dict[str, bytes
 
     first = next(iter(inner.values()))
     stranger = Ends(source="203.0.113.9" if is_ipv4 else "2001:db8:f::9", destination=ends.destination)
-    found = {f"outer {name}": wrapped(ends, packet) for name, packet in inner.items()}
-    found["outer, from a stranger"] = wrapped(stranger, first)
-    found["outer, no inner packet"] = in4(ends, b"", protocol) if is_ipv4 else in6(ends, b"", protocol)
+    wrapped_packets = {f"outer {name}": wrapped(ends, packet) for name, packet in inner.items()}
+    wrapped_packets["outer, from a stranger"] = wrapped(stranger, first)
+    wrapped_packets["outer, no inner packet"] = in4(ends, b"", protocol) if is_ipv4 else in6(ends, b"", protocol)
     # The other end may have a larger MTU: what is reassembled goes on by that of the next link (RFC 4213 section 3.2).
     long = next(packet for name, packet in inner.items() if name.endswith("udp"))
     end_of_long = (in4 if long[0] >> 4 == 4 else in6)(ends_of(long), udp(ends_of(long), 3000))
     for name, packet, cut in (("fragment", first, 24), ("long fragment", end_of_long, 1400)):
         whole = wrapped(ends, packet)[20 if is_ipv4 else 40 :]
         if is_ipv4:
-            found[f"outer, first {name}"] = in4(ends, whole[:cut], protocol, MORE)
-            found[f"outer, last {name}"] = in4(ends, whole[cut:], protocol, cut // 8)
+            wrapped_packets[f"outer, first {name}"] = in4(ends, whole[:cut], protocol, MORE)
+            wrapped_packets[f"outer, last {name}"] = in4(ends, whole[cut:], protocol, cut // 8)
         else:
-            found[f"outer, first {name}"] = fragment6(ends, whole[:cut], 0, 1, protocol)
-            found[f"outer, last {name}"] = fragment6(ends, whole[cut:], cut, 0, protocol)
-    return found
+            wrapped_packets[f"outer, first {name}"] = fragment6(ends, whole[:cut], 0, 1, protocol)
+            wrapped_packets[f"outer, last {name}"] = fragment6(ends, whole[cut:], cut, 0, protocol)
+    return wrapped_packets
 
 
 def ends_of(packet: bytes) -> Ends:
@@ -103,7 +103,7 @@ def ends_of(packet: bytes) -> Ends:
 
 
 def through_tunnel(ends: Ends, protocol: int, inner: dict[str, bytes]) -> dict[str, bytes]:
-    return inner | outer(ends, {name: one for name, one in inner.items() if "used up" not in name}, protocol)
+    return inner | outer(ends, {name: value for name, value in inner.items() if "used up" not in name}, protocol)
 
 
 MAP_E_CE = "2001:db8:e:a00:0:c000:212:a"
@@ -217,14 +217,14 @@ MECHANISMS = {
         words=("nat64", "--prefix", f"{PREFIX}/96", "--pool", "192.0.2.1/32:1024-65535", "--own4", "192.0.2.254"),
         packets=lambda: (
             of_ipv6(SIIT[1])
-            | {f"back, {name}": one for name, one in of_ipv4(ANSWER).items()}
+            | {f"back, {name}": value for name, value in of_ipv4(ANSWER).items()}
             | to_itself("192.0.2.254", embedded(PREFIX, "192.0.2.254"))
         ),
         node=(*TRACKED, "*no checksum", "back, too long, DF"),
     ),
     "464xlat, PLAT": PacketCase(
         words=("464xlat", "--role", "plat", "--prefix", f"{PREFIX}/96", "--pool", "192.0.2.1/32:1024-65535"),
-        packets=lambda: of_ipv6(SIIT[1]) | {f"back, {name}": one for name, one in of_ipv4(ANSWER).items()},
+        packets=lambda: of_ipv6(SIIT[1]) | {f"back, {name}": value for name, value in of_ipv4(ANSWER).items()},
         node=(*TRACKED, "*no checksum", "back, too long, DF"),
     ),
     "lw4o6, lwB4": PacketCase(

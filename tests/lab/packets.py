@@ -26,7 +26,7 @@ class Ends:
 
 
 def pseudo(ends: Ends, protocol: int, length: int) -> bytes:
-    return b"".join(ip_address(one).packed for one in (ends.source, ends.destination)) + struct.pack(
+    return b"".join(ip_address(item).packed for item in (ends.source, ends.destination)) + struct.pack(
         "!II", length, protocol
     )
 

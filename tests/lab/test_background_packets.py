@@ -21,13 +21,13 @@ blocks: 20
 
 
 def test_no_packet_of_the_nodes_themselves_falls_into_a_trial(hub: AgentHub, tmp_path: Path) -> None:
-    found = sorted(run(hub, EXPERIMENT, tmp_path / "run").trials, key=lambda trial: trial.started_realtime_ns)
-    assert wrong(found) == []
-    assert found[-1].started_realtime_ns - found[0].started_realtime_ns > 6 * 10**9
-    for trial in found:
-        counted = [one for node in trial.evidence.counters.values() for one in node.interfaces.values()]
-        passed = [(one.get("rx_packets", 0), one.get("tx_packets", 0)) for one in counted]
+    trials = sorted(run(hub, EXPERIMENT, tmp_path / "run").trials, key=lambda trial: trial.started_realtime_ns)
+    assert wrong(trials) == []
+    assert trials[-1].started_realtime_ns - trials[0].started_realtime_ns > 6 * 10**9
+    for trial in trials:
+        counted = [interface for node in trial.evidence.counters.values() for interface in node.interfaces.values()]
+        passed = [(item.get("rx_packets", 0), item.get("tx_packets", 0)) for item in counted]
         assert len(passed) == 6
         # All of it goes one way: any answer, probe or report would show in the other.
-        assert {min(one) for one in passed} == {0}, trial.key
-        assert len({max(one) for one in passed}) == 1, trial.key
+        assert {min(item) for item in passed} == {0}, trial.key
+        assert len({max(item) for item in passed}) == 1, trial.key

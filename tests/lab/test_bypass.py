@@ -28,11 +28,11 @@ blocks: 1
     done = sixbench("run", file, "--out", tmp_path / "run", figures=False)
     assert done.returncode == 0, done.stderr
     manifest = json.loads((tmp_path / "run/manifest.json").read_text())
-    assert [(one["workload"], one["family"], one["offload"]) for one in manifest["bypass"]] == [
+    assert [(item["workload"], item["family"], item["offload"]) for item in manifest["bypass"]] == [
         ("tcp-stream", 4, False),
         ("tcp-stream", 6, False),
     ]
-    assert all("failed" not in one for one in manifest["bypass"]), manifest["bypass"]
+    assert all("failed" not in item for item in manifest["bypass"]), manifest["bypass"]
     for trial in (json.loads(path.read_text()) for path in (tmp_path / "run").glob("trials/*/trial.json")):
         assert trial["status"] == "ok" or trial["reasons"][0]["kind"] in TESTERS, trial["reasons"]
         if trial["workload"] == "udp-stream":

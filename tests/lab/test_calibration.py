@@ -19,22 +19,26 @@ def test_lists_come_back_exactly_and_later_runs_quote_the_calibration(sixbench, 
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     out = tmp_path / "calibration"
     arguments = ("calibrate", "--only", "lists", "--quick", "--blocks", 1, "--out", out)
-    made = sixbench(*arguments, "--json", "-q")
-    assert made.returncode == 0, made.stderr
-    document = json.loads(made.stdout)
-    assert [(one["metric"], one["path"]) for one in document["results"]] == [
+    done = sixbench(*arguments, "--json", "-q")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert [(result["metric"], result["path"]) for result in document["results"]] == [
         ("lists", path) for path in ("ipv4", "ipv6", "6in4")
     ]
     for over in document["results"]:
-        for one in over["at"]:
+        for at_truth in over["at"]:
             assert not [
-                reason for reason in one["unusable"] if not reason.startswith(("the sender sent ", "the emulator of "))
+                reason
+                for reason in at_truth["unusable"]
+                if not reason.startswith(("the sender sent ", "the emulator of "))
             ]
-            assert one["covered"] == one["judged"], f"{over['metric']} over {over['path']} at {one['truth']}"
+            assert at_truth["covered"] == at_truth["judged"], (
+                f"{over['metric']} over {over['path']} at {at_truth['truth']}"
+            )
     assert (out / "report.html").exists()
     kept = read_calibration(document["machine"], document["kernel"])
     assert kept is not None
-    assert {one.metric for one in kept.ranges} <= {"lists"}
+    assert {each_range.metric for each_range in kept.ranges} <= {"lists"}
 
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
     again = sixbench(*arguments, "-q")

@@ -30,10 +30,10 @@ blocks: 6
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
     """A scheduler with two cells."""
-    with AgentHub(find_agent()) as hub, machines(hub, tmp_path_factory.mktemp("machines")) as found:
-        found.scheduler()
-        found.cells("lab1", "lab2")
-        yield found
+    with AgentHub(find_agent()) as hub, machines(hub, tmp_path_factory.mktemp("machines")) as actual_machines:
+        actual_machines.scheduler()
+        actual_machines.cells("lab1", "lab2")
+        yield actual_machines
 
 
 @pytest.fixture(scope="module")
@@ -48,23 +48,23 @@ def run(pair: Machines, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_each_block_is_whole_on_one_cell(run: Path) -> None:
-    found = read_run(run)
-    assert found.problems == ()
-    assert verify_run(found) == []
-    planned = list(all_trials(found.manifest.experiment))
-    assert {trial.key for trial in found.trials if trial.repeat is None} == {trial.key for trial in planned}
+    actual_run = read_run(run)
+    assert actual_run.problems == ()
+    assert verify_run(actual_run) == []
+    planned = list(all_trials(actual_run.manifest.experiment))
+    assert {trial.key for trial in actual_run.trials if trial.repeat is None} == {trial.key for trial in planned}
     # There is room for the repeats of each trial.
-    first = [trial.sequence for trial in found.trials if trial.repeat is None]
+    first = [trial.sequence for trial in actual_run.trials if trial.repeat is None]
     assert first == [3 * position + 1 for position in range(len(planned))]
-    cells = {block: {trial.cell for trial in found.trials if trial.block == block} for block in range(1, 7)}
+    cells = {block: {trial.cell for trial in actual_run.trials if trial.block == block} for block in range(1, 7)}
     assert all(len(names) == 1 for names in cells.values()), cells
     assert set.union(*cells.values()) == {"lab1", "lab2"}
-    assert found.manifest.state == "complete"
+    assert actual_run.manifest.state == "complete"
 
 
 def test_evidence_and_files_come_with_the_trials(run: Path) -> None:
-    found = read_run(run)
-    trial = next(trial for trial in found.trials if trial.workload == "ping")
+    actual_run = read_run(run)
+    trial = next(trial for trial in actual_run.trials if trial.workload == "ping")
     names = {file.name for file in (run / "trials" / trial.key).iterdir()}
     assert {"trial.json", "h1-h2.pcapng"} <= names
     assert trial.evidence.counters
@@ -78,14 +78,14 @@ def test_the_manifest_says_what_the_cells_are(run: Path) -> None:
         assert cell.environment.kernel
         assert cell.environment.processors is not None
         assert cell.environment.nodes["h1"]["net.ipv4.tcp_congestion_control"]
-        assert {one.workload for one in cell.bypass} >= {"udp-rr"} or cell.bypass == ()
+        assert {item.workload for item in cell.bypass} >= {"udp-rr"} or cell.bypass == ()
 
 
 def test_the_report_has_what_each_cell_says(run: Path) -> None:
-    told = json.loads((run / "findings.json").read_text())["cells"]
-    assert sorted(one["name"] for one in told["machines"]) == ["lab1", "lab2"]
-    assert sum(one["blocks"] for one in told["machines"]) == 6
-    assert all(sum(cell["n"] for cell in one["cells"]) == 6 for one in told["by_cell"])
+    cells = json.loads((run / "findings.json").read_text())["cells"]
+    assert sorted(machine["name"] for machine in cells["machines"]) == ["lab1", "lab2"]
+    assert sum(machine["blocks"] for machine in cells["machines"]) == 6
+    assert all(sum(cell["n"] for cell in item["cells"]) == 6 for item in cells["by_cell"])
     assert "Change by cell" in (run / "report.html").read_text()
 
 
@@ -94,9 +94,9 @@ def refused(pair: Machines, *arguments: str | Path) -> str:
     before = pair.output_of("head", "run")
     process = pair.run("run", *arguments)
     assert process.wait(PATIENCE_S) in (2, 3)
-    said = pair.output_of("head", "run")[len(before) :].strip()
-    assert len(said.splitlines()) == 1, said
-    return said
+    text = pair.output_of("head", "run")[len(before) :].strip()
+    assert len(text.splitlines()) == 1, text
+    return text
 
 
 def test_a_second_run_is_told_of_the_first(pair: Machines, run: Path, tmp_path: Path) -> None:
@@ -104,11 +104,11 @@ def test_a_second_run_is_told_of_the_first(pair: Machines, run: Path, tmp_path: 
     first = pair.run("run", tmp_path / "long.yaml", "--out", tmp_path / "first")
     try:
         wait_until_measured(first, tmp_path / "first")
-        said = refused(pair, run.parent / "shared.yaml", "--out", tmp_path / "second")
+        message = refused(pair, run.parent / "shared.yaml", "--out", tmp_path / "second")
     finally:
         pair.kill(first)
-    assert "another run, shared, has the cells" in said
-    assert "--wait" in said
+    assert "another run, shared, has the cells" in message
+    assert "--wait" in message
     assert not (tmp_path / "second").exists()
 
 

@@ -27,8 +27,8 @@ blocks: 40
 
 @pytest.fixture
 def pair(tmp_path: Path) -> Iterator[Machines]:
-    with AgentHub(find_agent()) as hub, machines(hub, tmp_path) as found:
-        yield found
+    with AgentHub(find_agent()) as hub, machines(hub, tmp_path) as actual_machines:
+        yield actual_machines
 
 
 def blocks(directory: Path) -> int:
@@ -59,16 +59,16 @@ def test_kills(pair: Machines, tmp_path: Path) -> None:
             pair.kill(run)
             run = pair.run("resume", directory)
     assert run.wait(PATIENCE_S) == 0, pair.output_of("head", "run") + pair.output_of("head", "resume")
-    found = read_run(directory)
-    assert found.problems == ()
-    assert verify_run(found) == []
-    planned = [trial.key for trial in all_trials(found.manifest.experiment)]
-    first = [trial for trial in found.trials if trial.repeat is None]
+    actual_run = read_run(directory)
+    assert actual_run.problems == ()
+    assert verify_run(actual_run) == []
+    planned = [trial.key for trial in all_trials(actual_run.manifest.experiment)]
+    first = [trial for trial in actual_run.trials if trial.repeat is None]
     assert sorted(trial.key for trial in first) == sorted(planned)
     # There is room for the repeats of each trial.
     assert [trial.sequence for trial in first] == [3 * position + 1 for position in range(len(planned))]
     measured_by: dict[int, set[tuple[str | None, int | None]]] = {}
-    for trial in found.trials:
+    for trial in actual_run.trials:
         measured_by.setdefault(trial.block, set()).add((trial.cell, trial.attempt))
-    assert all(len(one) == 1 for one in measured_by.values()), measured_by
+    assert all(len(item) == 1 for item in measured_by.values()), measured_by
     assert list((directory / "arrived").iterdir()) == []

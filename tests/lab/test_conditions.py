@@ -48,13 +48,13 @@ def test_the_page_says_what_the_nodes_say(tmp_path: Path, monkeypatch: pytest.Mo
     page = (run / "report.html").read_text()
     section = page.partition('<section id="environment">')[2].partition("</section>")[0]
     rows = re.findall(r'<th scope="row">(.*?)</th><td>(.*?)</td>', section)
-    told = {html.unescape(name): html.unescape(value) for name, value in rows}
+    unescapes = {html.unescape(name): html.unescape(value) for name, value in rows}
     assert {"net.ipv4.tcp_congestion_control", "net.ipv4.tcp_no_metrics_save", "net.ipv4.tcp_rmem"} <= held.keys()
     for name, by_node in held.items():
         values = set(by_node.values())
         if len(values) == 1 and len(by_node) == 3:
-            assert told[name].startswith(f"{values.pop()} in every node"), name
-    assert told["net.ipv4.tcp_no_metrics_save"] == "1 in h1 and h2; 0 in r1"
-    assert told["net.ipv4.ip_default_ttl"] == "33 in r1"
-    assert told["Sockets of tcp-rr"].startswith("congestion control cubic and reno, TCP_NODELAY on, MSS ")
+            assert unescapes[name].startswith(f"{values.pop()} in every node"), name
+    assert unescapes["net.ipv4.tcp_no_metrics_save"] == "1 in h1 and h2; 0 in r1"
+    assert unescapes["net.ipv4.ip_default_ttl"] == "33 in r1"
+    assert unescapes["Sockets of tcp-rr"].startswith("congestion control cubic and reno, TCP_NODELAY on, MSS ")
     assert set(read_run(run).manifest.environment.nodes) == {"h1", "r1", "h2"}

@@ -72,26 +72,26 @@ def outputs_of(lab: Any, node: str, commands: list[list[str]]) -> list[tuple[int
     script = "".join(f"{shlex.join(words)}; echo {end} $?\n" for words in commands)
     done = lab(node, "sh", "-c", script)
     assert (done.returncode, done.stderr) == (0, "")
-    found, output = [], ""
+    collected, output = [], ""
     for line in done.stdout.splitlines(keepends=True):
         if line.startswith(end):
-            found.append((int(line.split()[1]), output))
+            collected.append((int(line.split()[1]), output))
             output = ""
         else:
             output += line
-    return found
+    return collected
 
 
 def test_resolvers_and_dig_understand_every_answer(lab: Any) -> None:
     ahosts = [["getent", "ahostsv6", name] for name in ("server", "client", "ipv4only.arpa", "nobody")]
-    found = outputs_of(lab, "client", [*ahosts, ["getent", "hosts", SYNTHESISED]])
-    assert [(code, {line.split()[0] for line in text.splitlines()}) for code, text in found[:4]] == [
+    result = outputs_of(lab, "client", [*ahosts, ["getent", "hosts", SYNTHESISED]])
+    assert [(code, {line.split()[0] for line in text.splitlines()}) for code, text in result[:4]] == [
         (0, {SYNTHESISED}),
         (0, {"2001:2::1"}),
         (0, {"2001:db8:64::c000:aa", "2001:db8:64::c000:ab"}),
         (2, set()),
     ]
-    assert found[4][1].split() == [SYNTHESISED, "server"]
+    assert result[4][1].split() == [SYNTHESISED, "server"]
     assert lab("server", "getent", "ahostsv4", "server").stdout.split()[0] == "198.18.1.2"
     for (words, parts), (code, text) in zip(
         QUESTIONS, outputs_of(lab, "client", [["dig", *words] for words, _ in QUESTIONS]), strict=True

@@ -39,7 +39,7 @@ NAT64_WITH_DNS64 = {"mechanism": {"nat64": {"nodes": ["dut"], "dns64": "dut"}}}
 
 
 def program(kind: str) -> dict[str, Any]:
-    own = {
+    fields = {
         "start": f"python3 {{dir}}/resolver.py {{near-address}} {{authority}} {kind}",
         "ready": "grep -q :0035 /proc/net/udp6",
         "family": 6,
@@ -47,7 +47,7 @@ def program(kind: str) -> dict[str, Any]:
         "dns64": True,
         "files": {"resolver.py": RESOLVER},
     }
-    return {"program": own}
+    return {"program": fields}
 
 
 def dns64(sixbench: Any, directory: Path, dut: dict[str, Any]) -> dict[str, Any]:
@@ -56,8 +56,8 @@ def dns64(sixbench: Any, directory: Path, dut: dict[str, Any]) -> dict[str, Any]
     command = ("rfc", file, "--test", "dns64", "--quick", "--json", "--quiet", "--allow-programs")
     done = sixbench(*command, "--out", directory / "run", timeout=LONGEST_S, figures=False)
     assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)["rfc"]
-    return found
+    rfc: dict[str, Any] = json.loads(done.stdout)["rfc"]
+    return rfc
 
 
 @pytest.mark.parametrize(
@@ -67,13 +67,17 @@ def dns64(sixbench: Any, directory: Path, dut: dict[str, Any]) -> dict[str, Any]
 def test_one_that_answers_wrongly_or_by_errors_has_no_rate_and_is_told_for_it(
     sixbench: Any, tmp_path: Path, kind: str, words: str
 ) -> None:
-    told = dns64(sixbench, tmp_path, program(kind))
-    results = {one["what"]: one for one in told["results"]}
+    rfc_results = dns64(sixbench, tmp_path, program(kind))
+    results = {result["what"]: result for result in rfc_results["results"]}
     answers = results["answers"]
     assert answers["value"] is None
     # A tester that a busy machine keeps from its questions knows nothing of errors. What is wrong is wrong late, too.
     assert words in answers["remark"] or (kind == "failing" and "the tester could not ask" in answers["remark"])
-    states = {one["section"]: (one["state"], one["reason"]) for one in told["conformance"] if "DNS64" in one["asks"]}
+    states = {
+        item["section"]: (item["state"], item["reason"])
+        for item in rfc_results["conformance"]
+        if "DNS64" in item["asks"]
+    }
     assert all(reason for _, reason in states.values())
     assert states["section 9.2.1"][0] == "not met"
 
@@ -82,13 +86,13 @@ def test_one_that_answers_wrongly_or_by_errors_has_no_rate_and_is_told_for_it(
 def test_one_that_answers_rightly_has_a_rate_beside_the_testers_own(
     sixbench: Any, tmp_path: Path, dut: dict[str, Any]
 ) -> None:
-    told = dns64(sixbench, tmp_path, dut)
-    for one in told["results"]:
-        if one["value"] is None:
-            assert "the tester could not ask" in one["remark"], one
+    rfc_results = dns64(sixbench, tmp_path, dut)
+    for result in rfc_results["results"]:
+        if result["value"] is None:
+            assert "the tester could not ask" in result["remark"], result
         else:
-            assert one["value"] >= 500, one
-    answers = next(one for one in told["results"] if one["what"] == "answers")
+            assert result["value"] >= 500, result
+    answers = next(result for result in rfc_results["results"] if result["what"] == "answers")
     assert "self-test" in answers["remark"]
     assert "wrong" not in answers["remark"]
-    assert not [one for one in told["conformance"] if not one["reason"]]
+    assert not [item for item in rfc_results["conformance"] if not item["reason"]]

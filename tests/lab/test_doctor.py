@@ -74,8 +74,8 @@ def test_the_conclusion_is_the_last_that_is_said_and_the_same_in_json(doctor: Do
     conclusion = json.loads(doctor.data.stdout)["conclusion"]
     assert conclusion["ready"] is True
     assert conclusion["sentence"].startswith("Ready")
-    told = shown[shown.index(f"\n{conclusion['sentence']}\n") :]
-    assert told.count("to mend it: ") == len(conclusion["limits"])
+    last_words = shown[shown.index(f"\n{conclusion['sentence']}\n") :]
+    assert last_words.count("to mend it: ") == len(conclusion["limits"])
     assert all(limit["mend"] for limit in conclusion["limits"])
 
 

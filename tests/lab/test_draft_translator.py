@@ -117,13 +117,13 @@ def test_a_translator_is_one_file_and_its_line_in_the_registry(
     assert wrong(finished.trials) == []
     assert {trial.workload for trial in finished.trials} == {"ping", "udp-rr"}
     for trial in finished.trials:
-        claimed = [(one.link, one.claimed, set(one.stacks)) for one in trial.evidence.segments]
+        claimed = [(segment.link, segment.claimed, set(segment.stacks)) for segment in trial.evidence.segments]
         assert claimed == [
             ("h1-r1", "ipv6", {"ipv6"}),
             ("r1-r2", "ipv4", {"ipv4"}),
             ("r2-h2", "ipv4", {"ipv4"}),
         ]
-        pairs = [set(one.outer) for one in trial.evidence.segments]
+        pairs = [set(segment.outer) for segment in trial.evidence.segments]
         there, back = "2001:2::1 > 64:ff9b::c612:202", "64:ff9b::c612:202 > 2001:2::1"
         assert pairs[0] == {there, back}
         assert pairs[1] == pairs[2] == {"192.0.2.1 > 198.18.2.2", "198.18.2.2 > 192.0.2.1"}

@@ -78,8 +78,8 @@ def test_hosts_lease_different_addresses_and_a_full_pool_says_so(built: tuple[La
 
     server.call("broker-stop")
     fields = network.stages[0]["r1"].requests[0].fields
-    one = fields["addresses"] | {"last": "192.0.2.2"}
-    port = server.call("broker-start", **fields | {"addresses": one})["port"]
+    item = fields["addresses"] | {"last": "192.0.2.2"}
+    port = server.call("broker-start", **fields | {"addresses": item})["port"]
     asked = {
         node: dict(stage[node].requests[0].fields) | {"device": "again", "port": port}
         for node, stage in zip(("h1", "h3"), network.stages[1:3], strict=True)
@@ -95,8 +95,8 @@ def test_hosts_lease_different_addresses_and_a_full_pool_says_so(built: tuple[La
 def address(agent: Agent, device: str) -> str:
     """The IPv4 address of a device that has one."""
     done = agent.call("exec", argv=["ip", "-j", "-4", "address", "show", "dev", device])
-    [one] = json.loads(done["stdout"])[0]["addr_info"]
-    return str(one["local"])
+    [addr_info] = json.loads(done["stdout"])[0]["addr_info"]
+    return str(addr_info["local"])
 
 
 def ping(agent: Agent, destination: str) -> str:

@@ -242,9 +242,9 @@ def test_interval_goodputs_show_that_the_rate_fell(sixbench: Any, tmp_path: Path
         assert record["theory"]["goodput_bps"] == pytest.approx((20e6 + 2 * 5e6) / 3 * 1448 / 1538, rel=0.02)
         series = read_run(tmp_path / "run").series(record["key"])
         columns = series["forward_receiver"]
-        found = list(zip(columns["bytes:t_ns"], columns["bytes"], strict=True))
-        before = sum(received for end_ns, received in found if end_ns <= 0.9e9)
-        after = sum(received for end_ns, received in found if end_ns > 1.5e9)
+        zips = list(zip(columns["bytes:t_ns"], columns["bytes"], strict=True))
+        before = sum(received for end_ns, received in zips if end_ns <= 0.9e9)
+        after = sum(received for end_ns, received in zips if end_ns > 1.5e9)
         assert before / 0.9 > 2 * after / 1.5
         assert after / 1.5 < 5e6 / 8
 

@@ -43,8 +43,8 @@ def test_builds_and_teardowns_leave_everything_where_it_was() -> None:
         [*words, script, sys.executable, __file__, str(BUILDS)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    before, after = found["before"], found["after"]
+    document = json.loads(done.stdout)
+    before, after = document["before"], document["after"]
     growth_mib = after.pop("resident_mib") - before.pop("resident_mib")
     assert after == before
     assert growth_mib < MAX_GROWTH_MIB
@@ -78,9 +78,9 @@ def settled(before: dict[str, object]) -> dict[str, object]:
     """The state once it is what it was before, memory aside; the last one where that does not come."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
-        found = state()
-        if found | {"resident_mib": None} == before | {"resident_mib": None} or time.monotonic() > deadline:
-            return found
+        actual_state = state()
+        if actual_state | {"resident_mib": None} == before | {"resident_mib": None} or time.monotonic() > deadline:
+            return actual_state
         time.sleep(0.05)
 
 

@@ -64,8 +64,8 @@ def ping(lab: Laboratory, family: int, *options: str) -> tuple[int, str]:
 def counted(lab: Laboratory, node: str) -> dict[str, int]:
     """Packets that a node's ruleset counted, by counter."""
     _, text = execute(lab, node, "nft", "-j", "list", "counters")
-    found = [item["counter"] for item in json.loads(text)["nftables"] if "counter" in item]
-    return {counter["name"]: counter["packets"] for counter in found}
+    counters = [item["counter"] for item in json.loads(text)["nftables"] if "counter" in item]
+    return {counter["name"]: counter["packets"] for counter in counters}
 
 
 @contextmanager
@@ -106,8 +106,8 @@ def test_a_chain_that_masquerades_shows_the_last_router(
     kind = "icmp.type" if family == 4 else "icmpv6.type"
     request = "8" if family == 4 else "128"
     with captured(lab, "h2", "eth0", [kind, source], tmp_path) as lines:
-        code, said = ping(lab, family)
-    assert code == 0, said
+        code, output = ping(lab, family)
+    assert code == 0, output
     assert f"{request} {seen}" in lines
     assert [counted(lab, router)["masqueraded"] for router in ("r1", "r2")] == [1, 1]
 
@@ -119,11 +119,11 @@ def test_what_a_router_cannot_masquerade_goes_no_further(
     lab = build("chain: 4\nnodes: {r1: {masquerade: true}}")
     kinds = ["tcp.flags.reset", "ip.src" if family == 4 else "ipv6.src"]
     with captured(lab, "r2", "eth0", kinds, tmp_path) as lines:
-        code, said = execute(lab, "h1", sys.executable, "-c", RESET, SERVER[family])
-        assert code == 0, said
+        code, output = execute(lab, "h1", sys.executable, "-c", RESET, SERVER[family])
+        assert code == 0, output
         # The one behind it is translated, and tells that the reset is through.
-        code, said = ping(lab, family)
-        assert code == 0, said
+        code, output = ping(lab, family)
+        assert code == 0, output
     assert counted(lab, "r1")["untranslated"] == 1
     inside = "198.18.0.1" if family == 4 else "2001:2::1"
     assert lines
@@ -146,8 +146,8 @@ def test_a_symmetric_nat_has_another_port_for_each_destination(
     """RFC 4787 section 4.1."""
     lab = build(f"chain: 4\nnodes: {{r1: {{masquerade: true, nat-ports: {ports}}}}}")
     with captured(lab, "r2", "eth0", ["ip.src", "udp.srcport"], tmp_path) as lines:
-        code, said = execute(lab, "h1", sys.executable, "-c", SEND_TO_TWO, SERVER[4])
-        assert code == 0, said
+        code, output = execute(lab, "h1", sys.executable, "-c", SEND_TO_TWO, SERVER[4])
+        assert code == 0, output
         ping(lab, 4)
     seen = {line.split()[1] for line in lines if line.startswith("198.18.1.1 ") and len(line.split()) > 1}
     assert seen == {"40000"} if is_own else len(seen) == 2, lines
@@ -174,12 +174,12 @@ def test_a_black_hole_keeps_what_is_too_big_to_itself(build: Callable[[str], Lab
     narrow = "links: {r1-r2: {mtu: 1300}}"
     for policy, tells_mtu, tells_time in (("all", True, True), ("no-too-big", False, True), ("none", False, False)):
         lab = build(f"chain: 4\nnodes: {{r1: {{icmp: {policy}}}}}\n{narrow}")
-        _, said = ping(lab, family, *TOO_BIG)
-        assert ("mtu" in said) is tells_mtu, said
-        _, said = ping(lab, family, "-t", "1")
-        assert ("exceeded" in said) is tells_time, said
-        code, said = ping(lab, family)
-        assert code == 0, said
+        _, output = ping(lab, family, *TOO_BIG)
+        assert ("mtu" in output) is tells_mtu, output
+        _, output = ping(lab, family, "-t", "1")
+        assert ("exceeded" in output) is tells_time, output
+        code, output = ping(lab, family)
+        assert code == 0, output
         if policy != "all":
             name = "too-big" if policy == "no-too-big" else "icmp-errors"
             assert counted(lab, "r1")[name] == (1 if policy == "no-too-big" else 2)
@@ -189,9 +189,9 @@ def test_a_black_hole_keeps_what_is_too_big_to_itself(build: Callable[[str], Lab
 def test_what_another_router_tells_is_filtered_on_the_way(build: Callable[[str], Laboratory]) -> None:
     lab = build("chain: 5\nnodes: {r1: {icmp: no-too-big}}\nlinks: {r2-r3: {mtu: 1300}}")
     for address in ("198.18.3.2", "2001:2:0:3::2"):
-        code, said = execute(lab, "h1", "ping", "-n", "-c", "1", "-W", "0.5", *TOO_BIG, address)
+        code, output = execute(lab, "h1", "ping", "-n", "-c", "1", "-W", "0.5", *TOO_BIG, address)
         assert code != 0
-        assert "mtu" not in said
+        assert "mtu" not in output
     assert counted(lab, "r1")["too-big"] == 2
 
 
@@ -226,9 +226,9 @@ def test_path_mtu_discovery_works_through_routers_that_masquerade(
     """The chain of the paper: each router tells the sender the MTU of the next link."""
     lab = build(f"chain: 6\nmtu: 1500 - 15 per link\nmasquerade: {masquerade}")
     for server in ("198.18.4.2", "2001:2:0:4::2"):
-        _, said = execute(lab, "h1", "tracepath", "-n", server)
-        told = [int(words.split()[0]) for words in said.split("pmtu ")[1:]]
-        assert list(dict.fromkeys(told)) == [1500, 1485, 1470, 1455, 1440], said
+        _, output = execute(lab, "h1", "tracepath", "-n", server)
+        mtus = [int(words.split()[0]) for words in output.split("pmtu ")[1:]]
+        assert list(dict.fromkeys(mtus)) == [1500, 1485, 1470, 1455, 1440], output
         assert "mtu 1440" in execute(lab, "h1", "ip", "route", "get", server)[1]
 
 

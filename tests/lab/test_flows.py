@@ -38,10 +38,10 @@ UDP = "{compete: {transport: udp, datagram: 500B, rate: 4Mbit, duration: 500ms, 
 @pytest.mark.parametrize("workload", [TCP, UDP])
 def test_flows_of_both_families_share_a_link_and_each_is_proved(hub: AgentHub, tmp_path: Path, workload: str) -> None:
     paths = "{both: dual-stack, tunnel: {6in4: {nodes: [r1, r2], engine: ebpf}}}"
-    found = trials(hub, tmp_path / "run", paths=paths, baseline="both", workload=workload)
-    assert wrong(found) == []
-    for trial in found:
-        core = next(one for one in trial.evidence.segments if one.link == "core")
+    actual_trials = trials(hub, tmp_path / "run", paths=paths, baseline="both", workload=workload)
+    assert wrong(actual_trials) == []
+    for trial in actual_trials:
+        core = next(segment for segment in trial.evidence.segments if segment.link == "core")
         tunnelled = "ipv6 in ipv4" if trial.path == "tunnel" else "ipv6"
         assert {"ipv4", tunnelled} == set(core.stacks)
         assert core.claimed == f"{tunnelled} and ipv4"
@@ -57,9 +57,9 @@ def test_flows_of_both_families_share_a_link_and_each_is_proved(hub: AgentHub, t
 def test_round_trips_are_measured_idle_and_beside_a_load_in_both_directions(hub: AgentHub, tmp_path: Path) -> None:
     workload = "{latency-under-load: {duration: 1s, warmup: 300ms}}"
     paths = "{ipv4: native4, ipv6: native6}"
-    found = trials(hub, tmp_path / "run", paths=paths, baseline="ipv4", workload=workload)
-    assert wrong(found) == []
-    for trial in found:
+    actual_trials = trials(hub, tmp_path / "run", paths=paths, baseline="ipv4", workload=workload)
+    assert wrong(actual_trials) == []
+    for trial in actual_trials:
         metrics = trial.metrics
         assert metrics["rtt_loaded_p50_ns"] - metrics["rtt_idle_p50_ns"] == metrics["rtt_increase_ns"]
         assert metrics["round_trips_loaded_per_min"] == pytest.approx(60e9 / metrics["rtt_loaded_mean_ns"])

@@ -33,20 +33,22 @@ def trials(hub: AgentHub, ruleset: str = "", text: str = EXPERIMENT, **settings:
     """Each path's trial, in a network whose first router has the ruleset."""
     experiment = read(hub, text.format(**{**USUAL, **settings}))
     laboratories = Laboratories(hub, experiment)
-    found = []
+    trials = []
     try:
         for number, planned in enumerate(block_order(experiment, 1)):
             laboratory, network = laboratories.get(experiment.path(planned.path), 0)
             if ruleset and number == 0:
                 done = laboratory.agents["r1"].call("exec", argv=["nft", "-f", "-"], stdin=ruleset)
                 assert done["exit"] == 0, done["stderr"]
-            combination = next(one for one in experiment.combinations if one.name == planned.combination)
+            combination = next(
+                combination for combination in experiment.combinations if combination.name == planned.combination
+            )
             trial = TrialTask(experiment=experiment, combination=combination, planned=planned, sequence=number)
             references = References(theory=expected_amid_changes)
-            found.append(run_trial(trial, laboratory, network, references).record)
+            trials.append(run_trial(trial, laboratory, network, references).record)
     finally:
         laboratories.close()
-    return found
+    return trials
 
 
 def wrong(trial: TrialRecord) -> list[str]:
@@ -86,13 +88,13 @@ def test_frames_of_all_forms_are_counted(hub: AgentHub) -> None:
 def test_frames_to_networks_with_prefixes_of_any_length_are_counted(hub: AgentHub) -> None:
     """RFC 5180 section 5.2.1. One network has the routes to all of them."""
     forms = "direction: both, tolerance: 1s, networks: 256, network-prefix: [48, 64, 126, 128]"
-    told = set()
+    collected = set()
     for trial in trials(hub, paths="{ipv6: native6, t: {6in4: [r1, r2]}}", frame="128B", more=forms):
         assert wrong(trial) == [], (trial.path, trial.params)
         for receiver in (trial.server["forward_receiver"], trial.client["reverse_receiver"]):
             assert (receiver["unique"], receiver["corrupt"]) == (COUNT, 0), (trial.path, trial.params)
-        told.add(trial.params["server_networks"])
-    assert told == {"2001:db8:ff00::/48", "2001:2:0:ff00::/64", "2001:2:0:fd80::/126", "2001:2:0:fd81::/128"}
+        collected.add(trial.params["server_networks"])
+    assert collected == {"2001:db8:ff00::/48", "2001:2:0:ff00::/64", "2001:2:0:fd80::/126", "2001:2:0:fd81::/128"}
 
 
 def test_frames_by_xdp_are_counted_as_those_of_packet_sockets(hub: AgentHub) -> None:
@@ -133,7 +135,7 @@ def test_the_ledger_is_what_the_link_did(hub: AgentHub) -> None:
     assert counted == {"unique": COUNT - 3, "duplicates": 3, "reordered": 2, "corrupt": 0, "late": 0}
     assert trial.server["lost_middle"] + trial.server["lost_tail"] == 3
     lost = joined(trial.server["sequences"]["lost"]["ranges"])
-    [place] = [one for one in trial.evidence.losses.located or () if one.datagrams]
+    [place] = [place for place in trial.evidence.losses.located or () if place.datagrams]
     assert (place.link, list(place.sequences)) == ("core", lost)
     assert (trial.evidence.losses.lost, trial.evidence.losses.unlocated) == (3, 0)
     assert trial.metrics["one_way_delay_min_ns"] >= 5e6
@@ -156,7 +158,7 @@ def test_frames_that_a_router_drops_are_named_there_whatever_their_ports(
         receiver = trial.server if direction == "forward" else trial.client["reverse_receiver"]
         assert joined(receiver["sequences"]["lost"]["ranges"]) == chosen
         losses = trial.evidence.losses
-        [place] = [one for one in losses.located or () if one.datagrams]
+        [place] = [place for place in losses.located or () if place.datagrams]
         assert (place.node, place.what, list(place.sequences)) == ("r1", "a filter", chosen)
         assert (losses.lost, losses.unlocated) == (6, 0)
 

@@ -28,22 +28,22 @@ MS = 10**6
 
 def trial(hub: AgentHub, directory: Path, six: str, params: str = "gap: 0", count: int = 3) -> TrialRecord:
     text = EXPERIMENT.format(six=six, path="ipv4: native4", params=params, count=count)
-    [found] = run(hub, text, directory / "run").trials
-    assert wrong([found]) == []
-    return found
+    [trial] = run(hub, text, directory / "run").trials
+    assert wrong([trial]) == []
+    return trial
 
 
 def test_a_family_that_is_slower_by_more_than_the_attempt_delay_loses(hub: AgentHub, tmp_path: Path) -> None:
-    found = trial(hub, tmp_path, "delay: 300ms")
-    assert found.metrics["ipv6_wins_ratio"] == 0
-    assert found.metrics["attempts_per_connection"] == 2
-    assert found.metrics["connect_mean_ns"] >= 269 * MS
-    assert found.metrics["connect_ipv6_mean_ns"] >= 599 * MS
-    lost_ns = found.metrics["connect_mean_ns"] - found.metrics["connect_ipv4_mean_ns"]
-    assert found.metrics["time_lost_ns"] == pytest.approx(lost_ns)
-    seen = {one.link: set(one.stacks) for one in found.evidence.segments}
+    actual_trial = trial(hub, tmp_path, "delay: 300ms")
+    assert actual_trial.metrics["ipv6_wins_ratio"] == 0
+    assert actual_trial.metrics["attempts_per_connection"] == 2
+    assert actual_trial.metrics["connect_mean_ns"] >= 269 * MS
+    assert actual_trial.metrics["connect_ipv6_mean_ns"] >= 599 * MS
+    lost_ns = actual_trial.metrics["connect_mean_ns"] - actual_trial.metrics["connect_ipv4_mean_ns"]
+    assert actual_trial.metrics["time_lost_ns"] == pytest.approx(lost_ns)
+    seen = {segment.link: set(segment.stacks) for segment in actual_trial.evidence.segments}
     assert seen == {"access": {"ipv4", "ipv6"}, "four": {"ipv4"}, "six": {"ipv6"}, "exit": {"ipv4", "ipv6"}}
-    accepted = found.server["accepted_by_family"]
+    accepted = actual_trial.server["accepted_by_family"]
     assert accepted["ipv4"] >= 6
     assert accepted["ipv6"] >= 3
 
@@ -52,9 +52,9 @@ def test_the_preferred_family_wins_though_the_other_is_faster_by_less_than_the_d
     hub: AgentHub, tmp_path: Path
 ) -> None:
     slow = "attempt-delay: 10s, timeout: 20s, gap: 0"
-    found = trial(hub, tmp_path, "delay: 60ms", slow)
-    assert (found.metrics["ipv6_wins_ratio"], found.metrics["attempts_per_connection"]) == (1, 1)
-    assert found.metrics["time_lost_ns"] > 0
+    actual_trial = trial(hub, tmp_path, "delay: 60ms", slow)
+    assert (actual_trial.metrics["ipv6_wins_ratio"], actual_trial.metrics["attempts_per_connection"]) == (1, 1)
+    assert actual_trial.metrics["time_lost_ns"] > 0
     other = trial(hub, tmp_path / "other", "delay: 60ms", slow + ", prefer: ipv4")
     assert (other.metrics["ipv6_wins_ratio"], other.metrics["attempts_per_connection"]) == (0, 1)
     assert other.client["order"] == ["ipv4", "ipv6"]
@@ -64,20 +64,20 @@ def test_a_faster_family_that_is_listed_second_wins_after_its_delay(hub: AgentHu
     late = "prefer: ipv4, attempt-delay: 10ms, gap: 0"
     experiment = EXPERIMENT.replace("delay: 10ms", "delay: 600ms")
     text = experiment.format(six="delay: 1ms", path="ipv6: native6", params=late, count=3)
-    [found] = run(hub, text, tmp_path / "run").trials
-    assert wrong([found]) == []
-    assert (found.metrics["ipv6_wins_ratio"], found.metrics["attempts_per_connection"]) == (1, 2)
-    assert found.metrics["connect_mean_ns"] >= 11 * MS
+    [trial] = run(hub, text, tmp_path / "run").trials
+    assert wrong([trial]) == []
+    assert (trial.metrics["ipv6_wins_ratio"], trial.metrics["attempts_per_connection"]) == (1, 2)
+    assert trial.metrics["connect_mean_ns"] >= 11 * MS
 
 
 def test_a_black_hole_costs_the_attempt_delay_and_the_trial_is_as_it_should_be(hub: AgentHub, tmp_path: Path) -> None:
-    found = trial(hub, tmp_path, "loss: 100%", "gap: 0, timeout: 1s, attempt-delay: 100ms")
-    assert (found.metrics["ipv6_wins_ratio"], found.metrics["attempts_per_connection"]) == (0, 2)
-    assert "connect_ipv6_mean_ns" not in found.metrics
-    assert found.metrics["time_lost_ns"] >= 99 * MS
-    assert found.evidence.silent == {"ipv6": ("access",)}
-    assert "no connection over IPv6: its packets were seen on access" in found.notes
-    assert "over IPv6 alone, connections failed: 3 timeout" in found.notes
+    actual_trial = trial(hub, tmp_path, "loss: 100%", "gap: 0, timeout: 1s, attempt-delay: 100ms")
+    assert (actual_trial.metrics["ipv6_wins_ratio"], actual_trial.metrics["attempts_per_connection"]) == (0, 2)
+    assert "connect_ipv6_mean_ns" not in actual_trial.metrics
+    assert actual_trial.metrics["time_lost_ns"] >= 99 * MS
+    assert actual_trial.evidence.silent == {"ipv6": ("access",)}
+    assert "no connection over IPv6: its packets were seen on access" in actual_trial.notes
+    assert "over IPv6 alone, connections failed: 3 timeout" in actual_trial.notes
 
 
 def test_each_family_takes_the_way_of_its_path(hub: AgentHub, tmp_path: Path) -> None:
@@ -93,12 +93,15 @@ paths:
 workloads: [happy-eyeballs: {count: 3, gap: 0, attempt-delay: 20s, timeout: 30s}]
 blocks: 1
 """
-    found = run(hub, text, tmp_path / "run").trials
-    assert wrong(found) == []
-    core = {one.path: next(set(link.stacks) for link in one.evidence.segments if link.link == "core") for one in found}
+    trials = run(hub, text, tmp_path / "run").trials
+    assert wrong(trials) == []
+    core = {
+        trial.path: next(set(link.stacks) for link in trial.evidence.segments if link.link == "core")
+        for trial in trials
+    }
     assert core == {
         "both": {"ipv4", "ipv6"},
         "6in4": {"ipv4", "ipv6 in ipv4"},
         "ds-lite": {"ipv4 in ipv6", "ipv6"},
     }
-    assert {one.metrics["ipv6_wins_ratio"] for one in found} == {1}
+    assert {trial.metrics["ipv6_wins_ratio"] for trial in trials} == {1}

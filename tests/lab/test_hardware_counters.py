@@ -39,8 +39,8 @@ def test_cycles_are_counted_or_the_manifest_and_doctor_say_why_not(
     environment = json.loads((tmp_path / "run" / "manifest.json").read_text())["environment"]
     trials = [json.loads(path.read_text()) for path in tmp_path.glob("run/trials/*/trial.json")]
     known = {trial["workload"]: HARDWARE & trial["metrics"].keys() for trial in trials}
-    told = json.loads(doctor.data.stdout)["capabilities"]
-    (capability,) = (one for one in told if one["name"] == "hardware counters")
+    capabilities = json.loads(doctor.data.stdout)["capabilities"]
+    (capability,) = (capability for capability in capabilities if capability["name"] == "hardware counters")
     report = " ".join((tmp_path / "run" / "report.html").read_text().split())
     if environment["hardware_counters"]:
         assert capability["answer"] == "yes"

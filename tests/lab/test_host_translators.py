@@ -37,10 +37,10 @@ def test_every_workload_with_evidence(hub: AgentHub, tmp_path: Path) -> None:
     finished = run(hub, NETWORK.format(mtu=1500, more=BY_USER_SPACE) + WORKLOADS, tmp_path / "run")
     assert wrong(finished.trials) == []
     for trial in finished.trials:
-        own = SOURCES[trial.path]
+        source = SOURCES[trial.path]
         first, *_, last = trial.evidence.segments or ()
         assert set(first.stacks) <= {"ipv6", "fragment of ipv6"}, trial.key
-        assert all(own in pair.split(" > ") for pair in first.outer), (trial.key, first.outer)
+        assert all(source in pair.split(" > ") for pair in first.outer), (trial.key, first.outer)
         assert last.claimed == ("ipv6" if trial.path == "bump" else "ipv4")
         for segment in (first, last):
             assert (segment.other_addresses, segment.other_hop_limits) == ({}, {}), (trial.key, segment)
@@ -53,12 +53,12 @@ def test_every_workload_with_evidence(hub: AgentHub, tmp_path: Path) -> None:
 def test_path_mtus_are_learned_by_the_host(hub: AgentHub, tmp_path: Path) -> None:
     finished = run(hub, NETWORK.format(mtu=1300, more="") + "workloads: [pmtu]\n", tmp_path / "run")
     assert wrong(finished.trials) == []
-    found = {}
+    collected = {}
     for trial in finished.trials:
         record = json.loads((finished.directory / "trials" / trial.key / "trial.json").read_text())
         forward, reverse = record["client"]["forward"], record["server"]["reverse"]
-        found[trial.path] = [forward["kernel_bytes"], forward["probed_bytes"], reverse["kernel_bytes"]]
-    assert found == {"phone": [1280, 1280, 1280], "bump": [1280, 1280, 1300]}
+        collected[trial.path] = [forward["kernel_bytes"], forward["probed_bytes"], reverse["kernel_bytes"]]
+    assert collected == {"phone": [1280, 1280, 1280], "bump": [1280, 1280, 1300]}
 
 
 BY_NAME = """\

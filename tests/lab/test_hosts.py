@@ -41,13 +41,13 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
     """Two hosts, up."""
     if os.geteuid() != 0:
         pytest.skip("a machine with an sshd of its own takes root")
-    with machines(tmp_path_factory.mktemp("hosts")) as found:
-        yield found
+    with machines(tmp_path_factory.mktemp("hosts")) as actual_machines:
+        yield actual_machines
 
 
 def written(hosts: Machines, name: str, *, over: str = "[left, left]", workloads: str = QUICK, blocks: int = 1) -> Path:
     """An experiment over both."""
-    addresses = {one: f", address: {hosts.address(one)}" for one in ("lab1", "lab2")}
+    addresses = {item: f", address: {hosts.address(item)}" for item in ("lab1", "lab2")}
     text = EXPERIMENT.format(hosts=hosts.hosts(**addresses), over=over, workloads=workloads, blocks=blocks)
     path = hosts.scratch / f"{name}.yaml"
     path.write_text(text)
@@ -56,15 +56,15 @@ def written(hosts: Machines, name: str, *, over: str = "[left, left]", workloads
 
 def trials(run: Path) -> list[dict[str, Any]]:
     """Those that are there. A run that goes on renames the folder of one when it is whole."""
-    found = sorted(run.glob("trials/*/trial.json"))
-    return [json.loads(path.read_text()) for path in found if path.parent.suffix != ".partial"]
+    files = sorted(run.glob("trials/*/trial.json"))
+    return [json.loads(path.read_text()) for path in files if path.parent.suffix != ".partial"]
 
 
-def outcomes(found: list[dict[str, Any]]) -> list[str]:
+def outcomes(result: list[dict[str, Any]]) -> list[str]:
     """Outcomes of trials. A busy machine keeps a sender or a link from its rate: the trial says so, and is right."""
     return [
         "ok" if trial["reasons"] and {reason["kind"] for reason in trial["reasons"]} <= TESTERS else trial["status"]
-        for trial in found
+        for trial in result
     ]
 
 
@@ -93,9 +93,9 @@ def test_a_cable_as_the_page_has_it(hosts: Machines, before: dict[str, str]) -> 
     short = ("--blocks", "1", *(word for value in values for word in ("--set", value)))
     done = hosts.run("run", path, "--out", run, "--quiet", *short)
     assert done.returncode == 0, done.stderr
-    found = trials(run)
-    assert outcomes(found) == ["ok"] * 4
-    for trial in found:
+    actual_trials = trials(run)
+    assert outcomes(actual_trials) == ["ok"] * 4
+    for trial in actual_trials:
         [cable, _] = trial["evidence"]["segments"]
         assert (cable["node"], cable["interface"], cable["capture_dropped"]) == ("router", "eth1", 0)
         assert cable["captured_packets"] >= 40
@@ -116,11 +116,11 @@ def test_vxlan_between_hosts(hosts: Machines, before: dict[str, str]) -> None:
     run = hosts.scratch / "vxlan"
     done = hosts.run("run", written(hosts, "vxlan", over="vxlan"), "--out", run, "--quiet")
     assert done.returncode == 0, done.stderr
-    found = trials(run)
-    assert outcomes(found) == ["ok"] * 4
+    actual_trials = trials(run)
+    assert outcomes(actual_trials) == ["ok"] * 4
     [topology] = json.loads((run / "manifest.json").read_text())["experiment"]["topologies"]
     assert [(link["over"], link["mtu_bytes"]) for link in topology["links"] if "over" in link] == [("vxlan", 1450)]
-    for trial in found:
+    for trial in actual_trials:
         # The hosts' clocks are two, and were looked at over the path. A delay within what they leave open is left out.
         delays = {name for name in trial["metrics"] if name.startswith(("one_way_delay", "pdv"))}
         assert delays <= trial.get("uncertainty", {}).keys()
@@ -136,16 +136,16 @@ def kept_frames(trial: Path) -> list[bytes]:
     """The frames that a trial has kept, as they were on the wire."""
     [capture] = trial.glob("*.pcapng")
     with capture.open("rb") as stream:
-        return [one.data for one in read_capture(stream)]
+        return [item.data for item in read_capture(stream)]
 
 
 def test_a_vlan_on_a_cable(hosts: Machines, before: dict[str, str]) -> None:
     run = hosts.scratch / "vlan"
     done = hosts.run("run", written(hosts, "vlan", over=VLAN_RATE, workloads=FULL), "--out", run, "--quiet")
     assert done.returncode == 0, done.stderr
-    found = trials(run)
-    assert outcomes(found) == ["ok"] * 4
-    for trial in found:
+    actual_trials = trials(run)
+    assert outcomes(actual_trials) == ["ok"] * 4
+    for trial in actual_trials:
         family = trial["path"]
         [cable, inside] = trial["evidence"]["segments"]
         # Seen where packets arrive from the other machine.
@@ -155,7 +155,7 @@ def test_a_vlan_on_a_cable(hosts: Machines, before: dict[str, str]) -> None:
         assert set(inside["stacks"]) == {family}
         # The MTU of IP stays, and the frame grows: 14 bytes of Ethernet, 4 of the tag.
         assert max(packet["wire_bytes"] for packet in cable["packets"]) == cable["max_ip_bytes"] + 18
-    assert max(trial["evidence"]["segments"][0]["max_ip_bytes"] for trial in found) == 1500
+    assert max(trial["evidence"]["segments"][0]["max_ip_bytes"] for trial in actual_trials) == 1500
     # The capture of the link nearest to the middle is kept: it has the tag itself, behind the addresses of each frame.
     frames = [frame for trial in sorted((run / "trials").iterdir()) for frame in kept_frames(trial)]
     assert frames
@@ -207,8 +207,8 @@ def test_a_host_that_goes_is_named(hosts: Machines, before: dict[str, str]) -> N
 
     wait_for(lambda: trials(run) != [])
     wait_for(has_failed)
-    _, said = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 4, said
+    _, stderr = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 4, stderr
     failed = [trial for trial in trials(run) if trial["status"] == "failed"]
     assert all("lab2" in str(trial["reasons"]) for trial in failed), [trial["reasons"] for trial in failed]
 
@@ -216,18 +216,18 @@ def test_a_host_that_goes_is_named(hosts: Machines, before: dict[str, str]) -> N
 def test_doctor(hosts: Machines, before: dict[str, str]) -> None:
     done = hosts.run("doctor", "--host", f"root@{hosts.address('lab1')}:{PORT}", "--json")
     assert done.returncode == 0, done.stderr
-    told = {one["name"]: one for one in json.loads(done.stdout)["capabilities"]}
-    assert {name: told[name]["answer"] for name in ("ssh", "agent", "network namespaces", "ip", "veth")} == {
+    by_name = {capability["name"]: capability for capability in json.loads(done.stdout)["capabilities"]}
+    assert {name: by_name[name]["answer"] for name in ("ssh", "agent", "network namespaces", "ip", "veth")} == {
         "ssh": "yes",
         "agent": "yes",
         "network namespaces": "yes",
         "ip": "yes",
         "veth": "yes",
     }
-    assert told["interface eth1"]["answer"] == "yes"
-    assert told["interface eth1"]["reason"] == "it can be borrowed; it has no hardware clock"
-    assert "interface lo" not in told
-    assert "the connection to this machine uses it" in told["interface eth0"]["reason"]
+    assert by_name["interface eth1"]["answer"] == "yes"
+    assert by_name["interface eth1"]["reason"] == "it can be borrowed; it has no hardware clock"
+    assert "interface lo" not in by_name
+    assert "the connection to this machine uses it" in by_name["interface eth0"]["reason"]
 
 
 def test_who_is_not_let_in(hosts: Machines) -> None:

@@ -42,12 +42,12 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
     """Two hosts with two routers between them."""
     if os.geteuid() != 0:
         pytest.skip("a machine with an sshd of its own takes root")
-    with machines(tmp_path_factory.mktemp("internet"), far_mtu_bytes=FAR_MTU_BYTES) as found:
-        yield found
+    with machines(tmp_path_factory.mktemp("internet"), far_mtu_bytes=FAR_MTU_BYTES) as actual_machines:
+        yield actual_machines
 
 
 def written(hosts: Machines, name: str, mtu: str = "", family: Family = 4) -> Path:
-    addresses = {one: f", address: '{hosts.address(one, family)}'" for one in ("lab1", "lab2")}
+    addresses = {item: f", address: '{hosts.address(item, family)}'" for item in ("lab1", "lab2")}
     path = hosts.scratch / f"{name}.yaml"
     path.write_text(EXPERIMENT.format(hosts=hosts.hosts(**addresses), mtu=mtu))
     return path
@@ -68,8 +68,8 @@ def test_a_lab_on_each_side_of_a_network_that_is_not_ours(hosts: Machines, famil
     before, run = settings(hosts), hosts.scratch / f"run{family}"
     done = hosts.run("run", written(hosts, f"internet{family}", family=family), "--out", run, "--quiet")
     assert done.returncode == 0, done.stderr
-    found = trials(run)
-    assert outcomes(found) == ["ok"] * 4, [trial["reasons"] for trial in found]
+    actual_trials = trials(run)
+    assert outcomes(actual_trials) == ["ok"] * 4, [trial["reasons"] for trial in actual_trials]
     manifest = json.loads((run / "manifest.json").read_text())
     # The MTU of the link is what the network between the hosts leaves, and no MTU is found any more.
     [topology] = manifest["experiment"]["topologies"]
@@ -85,9 +85,9 @@ def test_a_lab_on_each_side_of_a_network_that_is_not_ours(hosts: Machines, famil
     report = hosts.run("report", run, "--format", "markdown")
     assert f"IPv{family}, path MTU {FAR_MTU_BYTES} B" in report.stdout, report.stderr
     assert "nothing else is known of it" in report.stdout
-    for trial in found:
+    for trial in actual_trials:
         # On the wire of the labs it is the path's own packets, and nothing is foretold of what is between.
-        assert [one["stacks"].keys() for one in trial["evidence"]["segments"]] == [{trial["path"]}] * 3
+        assert [segment["stacks"].keys() for segment in trial["evidence"]["segments"]] == [{trial["path"]}] * 3
         assert "theory" not in trial or not trial["theory"]
         # What left one end arrived at the other.
         counters = trial["evidence"]["counters"]

@@ -28,7 +28,7 @@ PLACES = "nodes: {client: lab1, r1: lab2, server: lab2}\nlinks: {client-r1: [lef
 STREAM = "[{tcp-stream: {duration: 300ms, warmup: 100ms}}]"
 LONG = "[{ping: {count: 3000, interval: 2ms}}]"
 PROCESSORS = sorted(os.sched_getaffinity(0))
-SPINNING = sorted(f"awake-{one}" for one in PROCESSORS)
+SPINNING = sorted(f"awake-{processor}" for processor in PROCESSORS)
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +36,8 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
     """Two hosts, up."""
     if os.geteuid() != 0:
         pytest.skip("a machine with an sshd of its own takes root")
-    with machines(tmp_path_factory.mktemp("hosts"), TWO) as found:
-        yield found
+    with machines(tmp_path_factory.mktemp("hosts"), TWO) as actual_machines:
+        yield actual_machines
 
 
 def written(hosts: Machines, name: str, workloads: str) -> tuple[Path, list[str | Path]]:
@@ -55,12 +55,12 @@ def trials(run: Path) -> list[dict[str, Any]]:
 def cpu_per_packet_ns(run: Path) -> dict[str, float]:
     """CPU time of a packet, by path. All nodes are on one processor, which cannot be busy for longer than a trial
     lasts."""
-    found = trials(run)
-    for trial in found:
+    actual_trials = trials(run)
+    for trial in actual_trials:
         metrics = trial["metrics"]
         received_bytes = metrics["goodput_bps"] / 8 * 0.3
         assert 0 < metrics["cpu_per_byte_ns"] * received_bytes < trial["elapsed_ns"]
-    return {trial["path"]: trial["metrics"]["cpu_per_packet_ns"] for trial in found}
+    return {trial["path"]: trial["metrics"]["cpu_per_packet_ns"] for trial in actual_trials}
 
 
 def awake(hosts: Machines) -> list[str]:
@@ -72,20 +72,20 @@ def test_processors_of_hosts_are_used_as_those_of_one_machine(hosts: Machines) -
     done = hosts.run(*command)
     assert done.returncode == 0, done.stderr
     assert awake(hosts) == []
-    found = json.loads((run / "manifest.json").read_text())["environment"]["hosts"]
-    assert len({facts["boot_id"] for facts in found.values()}) == 1
-    for facts in found.values():
+    actual_hosts = json.loads((run / "manifest.json").read_text())["environment"]["hosts"]
+    assert len({facts["boot_id"] for facts in actual_hosts.values()}) == 1
+    for facts in actual_hosts.values():
         assert facts["processors"]["usable"] == facts["processors"]["kept_awake"] == PROCESSORS
         assert "not_kept_awake" not in facts["processors"]
     placed = [trial["evidence"]["processors"] for trial in trials(run)]
-    assert [one.keys() for one in placed] == [{"client", "r1", "server"}] * 2
-    assert all(len(processors) == 1 for one in placed for processors in one.values())
+    assert [place.keys() for place in placed] == [{"client", "r1", "server"}] * 2
+    assert all(len(processors) == 1 for place in placed for processors in place.values())
     # All are on one kernel in truth, so that together means on one processor.
-    assert all(len({tuple(processors) for processors in one.values()}) == 1 for one in placed)
+    assert all(len({tuple(processors) for processors in place.values()}) == 1 for place in placed)
     report = html.unescape((run / "report.html").read_text())
     assert "it is one machine with lab1" in report
-    [own] = placed[0]["client"]
-    assert f"client on processor {own} of lab1; r1 and server on processor {own} of lab2" in report
+    [client] = placed[0]["client"]
+    assert f"client on processor {client} of lab1; r1 and server on processor {client} of lab2" in report
 
     # The same network on one machine: packets cross as many wires. What else a busy machine does is in both times.
     here = hosts.scratch / "here"

@@ -57,20 +57,20 @@ def test_a_bucket_without_room_loses_what_its_timer_is_late_for(tmp_path: Path) 
 
 
 def test_a_trial_whose_timers_ran_late_is_repeated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = trials(tmp_path, burst=", burst: 1538B", margin="0.01%", repeats=1)
-    assert [trial.key for trial in found] == [
+    actual_trials = trials(tmp_path, burst=", burst: 1538B", margin="0.01%", repeats=1)
+    assert [trial.key for trial in actual_trials] == [
         "b001-c0001-ipv4",
         "b001-c0001-ipv4+1",
         "b002-c0001-ipv4",
         "b002-c0001-ipv4+1",
     ]
-    assert all(trial.is_disturbed for trial in found)
+    assert all(trial.is_disturbed for trial in actual_trials)
     capsys.readouterr()
     assert main(["verify", str(tmp_path / "run")]) == 0
     assert main(["report", str(tmp_path / "run")]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "2 trials were repeated within the block because the machine was disturbed (late-timers in 4)" in said
-    assert "2 repeats gave 0 valid trials" in said
+    text = " ".join(capsys.readouterr().out.split())
+    assert "2 trials were repeated within the block because the machine was disturbed (late-timers in 4)" in text
+    assert "2 repeats gave 0 valid trials" in text
     assert main(["resume", str(tmp_path / "run"), "--quiet"]) == 0
     assert len(read_run(tmp_path / "run").trials) == 4
 
@@ -81,13 +81,13 @@ def test_a_repeat_that_was_not_disturbed_takes_the_place_of_its_trial(
     late = Reason(kind=ReasonKind.LATE_TIMERS, text="late timers kept r1 from sending")
     judged = iter([[late], [late], [], []])
     monkeypatch.setattr(timer_witness, "judge_timers", lambda *_: ([], next(judged)))
-    found = trials(tmp_path, repeats=2)
-    assert [(trial.key, trial.status) for trial in found] == [
+    actual_trials = trials(tmp_path, repeats=2)
+    assert [(trial.key, trial.status) for trial in actual_trials] == [
         ("b001-c0001-ipv4", "invalid"),
         ("b001-c0001-ipv4+1", "invalid"),
         ("b001-c0001-ipv4+2", "ok"),
         ("b002-c0001-ipv4", "ok"),
     ]
-    assert found[2].metrics["goodput_bps"] > 0
-    files = [{file.name for file in (tmp_path / "run" / "trials" / trial.key).iterdir()} for trial in found]
-    assert all(one == files[0] for one in files)
+    assert actual_trials[2].metrics["goodput_bps"] > 0
+    files = [{file.name for file in (tmp_path / "run" / "trials" / trial.key).iterdir()} for trial in actual_trials]
+    assert all(file == files[0] for file in files)

@@ -58,7 +58,7 @@ def trials(hub: AgentHub, text: str, prepare: Prepare = lambda agents: None) -> 
     """Each path's trial in one network, prepared first."""
     experiment = read(hub, text)
     laboratories = Laboratories(hub, experiment)
-    found = []
+    trials = []
     try:
         for number, planned in enumerate(block_order(experiment, 1)):
             laboratory, network = laboratories.get(experiment.path(planned.path), 0)
@@ -68,10 +68,10 @@ def trials(hub: AgentHub, text: str, prepare: Prepare = lambda agents: None) -> 
                 experiment=experiment, combination=experiment.combinations[0], planned=planned, sequence=number
             )
             outcome = run_trial(trial, laboratory, network, References(theory=expected_amid_changes))
-            found.append(outcome.record)
+            trials.append(outcome.record)
     finally:
         laboratories.close()
-    return found
+    return trials
 
 
 def numbers(ranges: list[list[int]]) -> list[int]:
@@ -101,7 +101,7 @@ def test_a_hundred_datagrams_that_a_link_drops_are_named_and_located_there(
         losses = trial.evidence.losses
         assert numbers(trial.server["sequences"]["lost"]["ranges"]) == chosen, trial.path
         assert losses.lost == DROPPED
-        [place] = [one for one in losses.located if one.datagrams]
+        [place] = [place for place in losses.located if place.datagrams]
         assert (place.node, place.link, place.side) == (node, link, side)
         assert numbers(place.sequences) == chosen
         assert (losses.unlocated, losses.unlocated_sequences) == (0, ())
@@ -121,7 +121,7 @@ def test_what_is_lost_in_a_tunnel_is_named_by_the_datagrams_in_it(hub: AgentHub)
         assert agents["r2"].call("exec", argv=["nft", "-f", "-"], stdin=ruleset)["exit"] == 0
 
     [trial] = trials(hub, text, prepare)
-    [place] = [one for one in trial.evidence.losses.located if one.datagrams]
+    [place] = [place for place in trial.evidence.losses.located if place.datagrams]
     assert (place.node, place.link, numbers(place.sequences)) == ("r2", "core", [5, 77, 1999])
     assert trial.evidence.losses.unlocated == 0
 
@@ -131,12 +131,12 @@ def test_a_queue_that_overflows_is_named_and_its_own_counter_says_the_same(hub: 
     text = EXPERIMENT.format(**NATIVE, core="rate: 2Mbit, queue: 10KiB", workload=workload)
     for trial in trials(hub, text):
         losses = trial.evidence.losses
-        [place] = [one for one in losses.located if one.datagrams]
+        [place] = [place for place in losses.located if place.datagrams]
         assert losses.lost == place.datagrams > 50
         assert (place.node, place.link, place.side) == ("r1", "core", "egress")
         assert place.what == "the queue was full"
         assert numbers(place.sequences) == numbers(trial.server["sequences"]["lost"]["ranges"])
-        [counted] = [one for one in losses.counters if " tbf " in one.counter]
+        [counted] = [counter for counter in losses.counters if " tbf " in counter.counter]
         assert (counted.node, counted.packets) == ("r1", losses.lost)
 
 
@@ -144,9 +144,9 @@ def test_a_receiver_that_has_no_room_is_named(hub: AgentHub) -> None:
     workload = "{datagram: 1400B, count: 20000, rcvbuf: 4KiB}"
     for trial in trials(hub, EXPERIMENT.format(**NATIVE, core="mtu: 1500", workload=workload)):
         losses = trial.evidence.losses
-        at_sockets = [one for one in losses.located if one.side == "socket" and one.datagrams]
-        dropped = sum(one.datagrams for one in at_sockets)
-        assert {one.node for one in at_sockets} <= {"h2"}
+        at_sockets = [place for place in losses.located if place.side == "socket" and place.datagrams]
+        dropped = sum(at_socket.datagrams for at_socket in at_sockets)
+        assert {at_socket.node for at_socket in at_sockets} <= {"h2"}
         assert losses.unlocated == 0
-        counted = [one.packets for one in losses.counters if one.counter.endswith("RcvbufErrors")]
+        counted = [counter.packets for counter in losses.counters if counter.counter.endswith("RcvbufErrors")]
         assert sum(counted) == dropped

@@ -43,8 +43,8 @@ class Pair:
     key: Path
 
     def words(self, node: str, *arguments: str | Path) -> list[str]:
-        own = [] if os.geteuid() == 0 else ["-U", "--preserve-credentials"]
-        where = ["nsenter", "-t", str(self.lab.agents[node].pid), "-n", *own]
+        as_user = [] if os.geteuid() == 0 else ["-U", "--preserve-credentials"]
+        where = ["nsenter", "-t", str(self.lab.agents[node].pid), "-n", *as_user]
         return [*where, sys.executable, "-m", "sixbench", *map(str, arguments)]
 
     @property
@@ -120,9 +120,9 @@ def test_on_a_terminal_what_arrives_is_told_while_it_does(
         )
         with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=its_other_end, text=True) as process:
             os.close(its_other_end)
-            said, lines = b"", re.compile(rb"\[ipv6\](?: back)? [\d.]+ to [\d.]+ s  [\d.]+ [kMG]?bit/s")
-            while not lines.search(said):
-                said += shown.read(4096)
+            content, lines = b"", re.compile(rb"\[ipv6\](?: back)? [\d.]+ to [\d.]+ s  [\d.]+ [kMG]?bit/s")
+            while not lines.search(content):
+                content += shown.read(4096)
             assert process.poll() is None, "it came before the end"
             assert process.stdout is not None
             assert "Interval" in process.stdout.read()
@@ -224,7 +224,7 @@ def test_what_cannot_be_said_in_one_sentence(pair: Callable[..., Pair], tmp_path
     open_to_all.chmod(0o644)
     host = machines.server[4]
     with machines.serving("--max-duration", "20"):
-        told = {
+        output = {
             "another key": (3, machines.measure(host, *SHORT, key=wrong)),
             "a key for all to read": (2, machines.measure(host, *SHORT, key=open_to_all)),
             "no such port": (3, machines.measure(host, "-p", "5999", *SHORT)),
@@ -234,19 +234,19 @@ def test_what_cannot_be_said_in_one_sentence(pair: Callable[..., Pair], tmp_path
             "a letter": (2, machines.measure(host, "-u", "-M", "1000")),
         }
         assert machines.measure(host, *SHORT).returncode == 0, "nothing of this harmed the server"
-    for what, (code, done) in told.items():
+    for what, (code, done) in output.items():
         assert done.returncode == code, (what, done.stderr)
         assert done.stderr.startswith("sixbench: "), what
         assert len(done.stderr.splitlines()) == 1, what
         assert "Traceback" not in done.stderr
-    assert "max-duration" in told["over a limit"][1].stderr
+    assert "max-duration" in output["over a limit"][1].stderr
 
 
 def link_local(machines: Pair, node: str, device: str) -> str:
     """A link-local address of an interface of a node."""
     inside = ["nsenter", "-t", str(machines.lab.agents[node].pid), "-n"]
-    own = [] if os.geteuid() == 0 else ["-U", "--preserve-credentials"]
-    words = [*inside, *own, "ip", "-j", "-6", "address", "show", "dev", device, "scope", "link"]
+    as_user = [] if os.geteuid() == 0 else ["-U", "--preserve-credentials"]
+    words = [*inside, *as_user, "ip", "-j", "-6", "address", "show", "dev", device, "scope", "link"]
     [interface] = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
     return str(interface["addr_info"][-1]["local"])
 

@@ -54,8 +54,8 @@ blocks: 2
     }
     for trial in trials:
         for devices in trial["evidence"]["tunnels"].values():
-            [one] = devices.values()
-            fast, slow = (one[f"{prefix}decapsulated"]["packets"] for prefix in ("", "slow_"))
+            [value] = devices.values()
+            fast, slow = (value[f"{prefix}decapsulated"]["packets"] for prefix in ("", "slow_"))
             assert (fast > 100 > slow) if trial["path"] == "ours" else (slow > 100 and fast == 0)
     assert {"bpf_encapsulate_ns", "bpf_decapsulate_ns"} <= next(t for t in trials if t["path"] == "ours")[
         "metrics"
@@ -130,8 +130,8 @@ CARRIER = IPv6Network("2001:db8:9::/64")
 def route_around(laboratory: Laboratory, nodes: tuple[str, ...] = ("r1", "r2")) -> None:
     """Native IPv6 on the carrier, which the path says is not there."""
     ways = {"r1": ("eth1", "1", "2001:2:0:2::/64", "2"), "r2": ("eth0", "2", "2001:2::/64", "1")}
-    for node, (interface, own, _, _) in ways.items():
-        execute(laboratory.agents[node], f"ip address add 2001:db8:9::{own}/64 dev {interface} nodad")
+    for node, (interface, these, _, _) in ways.items():
+        execute(laboratory.agents[node], f"ip address add 2001:db8:9::{these}/64 dev {interface} nodad")
     leg = Leg(family=6, near="r1", far="r2", source=CARRIER[1], destination=CARRIER[2])
     laboratory.check_reachable((leg,))  # new addresses are in force a moment later
     for node in nodes:
@@ -145,10 +145,12 @@ def test_packets_that_go_around_the_tunnel_make_the_trial_invalid(hub: AgentHub,
     before, after = one_trial(hub, engine, workload, route_around)
     assert (before.status, before.reasons) == ("ok", [])
     assert after.status == "invalid"
-    assert [one for one in texts(after.reasons) if one.endswith("were ipv6, where the path claims ipv6 in ipv4")], after
+    assert [text for text in texts(after.reasons) if text.endswith("were ipv6, where the path claims ipv6 in ipv4")], (
+        after
+    )
     if workload == STREAM:
-        assert [one for one in texts(after.reasons) if "r1 encapsulated only" in one]
-        assert [one for one in texts(after.reasons) if "r2 decapsulated only" in one]
+        assert [text for text in texts(after.reasons) if "r1 encapsulated only" in text]
+        assert [text for text in texts(after.reasons) if "r2 decapsulated only" in text]
 
 
 @pytest.mark.parametrize("node", ["r1", "r2"])
@@ -156,7 +158,7 @@ def test_one_direction_around_the_tunnel_is_enough(hub: AgentHub, node: str) -> 
     """Acknowledgements alone, and data alone."""
     _, after = one_trial(hub, "ebpf", STREAM, lambda laboratory: route_around(laboratory, (node,)))
     assert after.status == "invalid"
-    assert [one for one in texts(after.reasons) if one.endswith("were ipv6, where the path claims ipv6 in ipv4")]
+    assert [text for text in texts(after.reasons) if text.endswith("were ipv6, where the path claims ipv6 in ipv4")]
 
 
 def test_a_tunnel_that_is_taken_away_makes_no_trial_that_counts(hub: AgentHub) -> None:

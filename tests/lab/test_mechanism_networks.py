@@ -224,23 +224,23 @@ between: [h1, h2]
         lab.check_reachable(install(experiment.paths[0], experiment.topologies[0], (client, server)).legs)
     packets = watched.packets(tmp_path)
     asked = [packet for packet in packets if packet.stack == ("ip", "ipv6") and packet.icmp_types == [135]]
-    found = {}
+    collected = {}
     for packet in asked:
         group = ip_address(packet.destinations[1])
         if group.is_multicast:
             octets = group.packed[-2:]
             assert packet.destinations[0] == f"239.192.{octets[0]}.{octets[1]}"
-            found[packet.fields["icmpv6.nd.ns.target_address"]] = packet.destinations[0]
+            collected[packet.fields["icmpv6.nd.ns.target_address"]] = packet.destinations[0]
     # From h1's side the link is crossed to ask for h2 and h3 (198.18.2.2 and 198.18.3.2).
-    assert {"2001:db8::c612:202", "2001:db8::c612:302"} <= found.keys()
-    told = [packet for packet in packets if packet.stack == ("ip", "ipv6") and packet.icmp_types == [136]]
-    assert told
-    assert {packet.destinations[0] for packet in told} <= {"198.18.0.1", "198.18.2.2", "198.18.3.2"}
+    assert {"2001:db8::c612:202", "2001:db8::c612:302"} <= collected.keys()
+    actual_packets = [packet for packet in packets if packet.stack == ("ip", "ipv6") and packet.icmp_types == [136]]
+    assert actual_packets
+    assert {packet.destinations[0] for packet in actual_packets} <= {"198.18.0.1", "198.18.2.2", "198.18.3.2"}
     echoes = [packet for packet in packets if packet.icmp_types in ([128], [129])]
     assert ("198.18.0.1", "198.18.2.2") in ends_on_the_wire(echoes)
     assert ("198.18.0.1", "198.18.3.2") in ends_on_the_wire(echoes)
     addresses = json.loads(execute(lab.agents["h1"], "ip", "-j", "-6", "address", "show", "dev", "6over4-1"))
-    assert "fe80::c612:1" in {one["local"] for one in addresses[0]["addr_info"]}
+    assert "fe80::c612:1" in {item["local"] for item in addresses[0]["addr_info"]}
 
 
 # --- tunnel broker -------------------------------------------------------------------------------------------------
@@ -315,8 +315,8 @@ def test_a_dynamic_tunnel_tells_sources_the_mtu_of_a_carrier_that_becomes_narrow
     fields = {"address": str(leg.source), "peer": str(leg.destination), "port": 0, "token": "00" * 16}
     result = lab.agents["h1"].call("run", session="big", workload="ping", params=big, **fields)
     assert 1 <= result["received"] < 8, "the first is lost, those after it are fragmented by the source"
-    told = [packet for packet in watched.packets(tmp_path) if packet.icmp_types[:1] == [2]]
-    assert told
-    assert {packet.fields["icmpv6.mtu"] for packet in told} == {"1380"}
-    assert {packet.destinations[0] for packet in told} == {str(leg.source)}
+    packets = [packet for packet in watched.packets(tmp_path) if packet.icmp_types[:1] == [2]]
+    assert packets
+    assert {packet.fields["icmpv6.mtu"] for packet in packets} == {"1380"}
+    assert {packet.destinations[0] for packet in packets} == {str(leg.source)}
     assert "mtu 1380" in execute(lab.agents["h1"], "ip", "-6", "route", "get", str(leg.destination))

@@ -80,7 +80,7 @@ class Claim:
 def translated(*families: str) -> Claim:
     """Packets that change their family at the routers."""
     by_link = dict(zip(("h1-r1", "r1-r2", "r2-h2"), families, strict=True))
-    changing = [name for name, one, other in (("r1", *families[:2]), ("r2", *families[1:])) if one != other]
+    changing = [name for name, item, other in (("r1", *families[:2]), ("r2", *families[1:])) if item != other]
     return Claim(outer=(), links=(), ends=dict.fromkeys(changing, ""), families=by_link)
 
 
@@ -136,7 +136,9 @@ CASES = [
 def test_our_engines_work_where_the_lab_does() -> None:
     """An engine that is not here is not in the parameters below; ours are expected on every machine that runs these."""
     of_others = ("program", "guest")
-    with_tunnels = {name: one for name, one in MECHANISMS.items() if one.sample and name not in of_others}
+    with_tunnels = {
+        name: mechanism for name, mechanism in MECHANISMS.items() if mechanism.sample and name not in of_others
+    }
     assert CLAIMS.keys() == with_tunnels.keys()
     if os.environ.get("SIXBENCH_EXPECT_LAB") == "1":
         ours = {(n, engine) for n, m in with_tunnels.items() for engine in m.engines if engine in ("ebpf", "user")}
@@ -188,7 +190,7 @@ def check_link(trial: TrialRecord, link: str, packets: Iterable[Packet], claim: 
     assert len(ways) == (1 if trial.workload == "udp-stream" else 2), place
     if link in claim.links:
         addresses = {address for packet in seen for address in (packet.sources[0], packet.destinations[0])}
-        assert {one for one in addresses if not one.startswith(GROUPS)} == set(claim.ends.values()), place
+        assert {address for address in addresses if not address.startswith(GROUPS)} == set(claim.ends.values()), place
         for name, value in claim.fields:
             assert {packet.fields[name].split(",")[0] for packet in seen} == {value}, place
 
@@ -205,10 +207,10 @@ def check_counters(trial: TrialRecord, finished: Finished, packets: list[Packet]
     assert trial.evidence.tunnels.keys() == claim.ends.keys()
     for node, devices in trial.evidence.tunnels.items():
         [counted] = devices.values()
-        own = sent[claim.ends[node]]
+        sent_here = sent[claim.ends[node]]
         for way, seen, *counts in (
-            ("encapsulated", own, counted.encapsulated, counted.slow_encapsulated),
-            ("decapsulated", sent.total() - own, counted.decapsulated, counted.slow_decapsulated),
+            ("encapsulated", sent_here, counted.encapsulated, counted.slow_encapsulated),
+            ("decapsulated", sent.total() - sent_here, counted.decapsulated, counted.slow_decapsulated),
         ):
             fast, slow = (0 if count is None else count.packets for count in counts)
             assert seen <= fast + slow, (trial.key, node, way)

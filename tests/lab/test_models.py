@@ -38,17 +38,17 @@ def trials(hub: AgentHub, directory: Path, workloads: list[str]) -> dict[str, di
     text = NETWORK + "".join(f"  - {workload}\n" for workload in workloads)
     done = run(hub, text, directory / "run")
     assert wrong(done.trials) == []
-    found: dict[str, dict[str, TrialRecord]] = {}
+    trials: dict[str, dict[str, TrialRecord]] = {}
     for trial in done.trials:
-        found.setdefault(trial.combination, {})[trial.path] = trial
-    return found
+        trials.setdefault(trial.combination, {})[trial.path] = trial
+    return trials
 
 
 def test_every_model_sends_the_same_over_both_families(hub: AgentHub, tmp_path: Path) -> None:
     given = [f"udp-stream: {model[:-1]}, count: 150, seed: {7 + index}}}" for index, model in enumerate(MODELS)]
-    found = trials(hub, tmp_path, given)
-    assert len(found) == len(MODELS)
-    for pair in found.values():
+    actual_trials = trials(hub, tmp_path, given)
+    assert len(actual_trials) == len(MODELS)
+    for pair in actual_trials.values():
         four, six = pair["ipv4"], pair["ipv6"]
         assert four.client["sent"] == six.client["sent"] == 150
         assert four.client["sent_bytes"] == six.client["sent_bytes"] > 0
@@ -85,9 +85,9 @@ def test_a_capture_is_sent_again(hub: AgentHub, tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_call_has_a_quality(hub: AgentHub, tmp_path: Path) -> None:
-    found = trials(hub, tmp_path, ["voip: {codec: [g711, g729], count: 20}", "voip: {vad: true, count: 20}"])
-    assert len(found) == 3
-    for pair in found.values():
+    actual_trials = trials(hub, tmp_path, ["voip: {codec: [g711, g729], count: 20}", "voip: {vad: true, count: 20}"])
+    assert len(actual_trials) == 3
+    for pair in actual_trials.values():
         for trial in pair.values():
             if not any(reason.kind in TESTERS for reason in trial.reasons):
                 assert 1 <= trial.metrics["mos_cqe"] <= 4.41

@@ -30,10 +30,12 @@ def test_a_slower_link_is_found(tmp_path: Path) -> None:
     file.write_text(EXPERIMENT.format(rate="5Mbit"))
     done = monitored(tmp_path, "--fail-on-change")
     assert done.returncode == 1, done.stderr
-    told = json.loads(done.stdout)
-    assert [one["state"] for one in told["occurrences"]] == ["complete"] * 4
-    assert told["new_conditions"]["4"] == ["experiment"]
-    changed = {one["series"]["metric"]: one["changed"] for one in told["series"] if one["changed"] is not None}
+    document = json.loads(done.stdout)
+    assert [occurrence["state"] for occurrence in document["occurrences"]] == ["complete"] * 4
+    assert document["new_conditions"]["4"] == ["experiment"]
+    changed = {
+        values["series"]["metric"]: values["changed"] for values in document["series"] if values["changed"] is not None
+    }
     assert (changed["goodput"]["kind"], changed["goodput"]["direction"]) == ("sudden", "lower")
     assert (tmp_path / "watch" / "trials" / "000004.parquet").is_file()
     assert "lower, sudden" in (tmp_path / "watch" / "index.html").read_text()

@@ -66,12 +66,12 @@ def test_echoes_in_fragments_come_through(hub: AgentHub, tmp_path: Path, engine:
 def test_path_mtus_are_learned_through_state(hub: AgentHub, tmp_path: Path) -> None:
     finished = run(hub, NETWORK.format(mtu=1300, engine="ebpf") + "workloads: [pmtu]\n", tmp_path / "run")
     assert wrong(finished.trials) == []
-    found = {}
+    collected = {}
     for trial in finished.trials:
         record = json.loads((finished.directory / "trials" / trial.key / "trial.json").read_text())
         forward, reverse = record["client"]["forward"], record["server"]["reverse"]
-        found[trial.path] = [forward["kernel_bytes"], forward["probed_bytes"], reverse["kernel_bytes"]]
-    assert found == {"stateful": [1320, 1320, 1300], "far": [1300, 1300, 1280], "phone": [1280, 1280, 1280]}
+        collected[trial.path] = [forward["kernel_bytes"], forward["probed_bytes"], reverse["kernel_bytes"]]
+    assert collected == {"stateful": [1320, 1320, 1300], "far": [1300, 1300, 1280], "phone": [1280, 1280, 1280]}
 
 
 @pytest.mark.parametrize("engine", ["ebpf", "user"])
@@ -84,5 +84,5 @@ def test_the_well_known_prefix_may_stand_for_private_addresses(hub: AgentHub, tm
     finished = run(hub, network + workloads, tmp_path / "run")
     assert wrong(finished.trials) == []
     assert {trial.path for trial in finished.trials} == {"stateful", "far", "phone"}
-    inside = {way for trial in finished.trials for one in (trial.evidence.segments or ()) for way in one.outer}
+    inside = {way for trial in finished.trials for segment in (trial.evidence.segments or ()) for way in segment.outer}
     assert any("64:ff9b::c612:202" in way for way in inside), inside

@@ -144,10 +144,10 @@ class ForgetfulKernel:
         monkeypatch.setattr(AgentNode, "execute", lambda node, argv, stdin="": self.execute(node, argv, stdin))
 
     def execute(self, node: AgentNode, argv: list[str], stdin: str) -> Future[Completed]:
-        before, found, after = stdin.partition("route add")
-        if found and node.agent.name == "h1" and self.left > 0:
+        before, result, after = stdin.partition("route add")
+        if result and node.agent.name == "h1" and self.left > 0:
             self.left -= 1
-            stdin = f"{before}route del 2001:2::/64 dev eth0\n{found}{after}"
+            stdin = f"{before}route del 2001:2::/64 dev eth0\n{result}{after}"
         return self._execute(node, argv, stdin)
 
 

@@ -40,9 +40,9 @@ def test_an_interrupt_keeps_the_trials_and_removes_the_network(tmp_path: Path) -
     ) as process:
         wait_for(lambda: any(file.parent.suffix != ".partial" for file in trials.glob("*/trial.json")))
         process.send_signal(signal.SIGINT)
-        said, _ = process.communicate(timeout=60)
+        stdout, _ = process.communicate(timeout=60)
     assert process.returncode == 0
-    assert "continue with: sixbench resume" in said
+    assert "continue with: sixbench resume" in stdout
     run = sixbench.load(tmp_path / "run")
     assert run.manifest.state == "interrupted"
     assert len(run.trials) >= 1

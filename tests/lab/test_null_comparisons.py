@@ -51,9 +51,9 @@ def _planned() -> list[PlannedComparison]:
     """Without repeats, so that it is known how many trials there are."""
     wanted = ("tcp-rr", "ipv4", False), ("udp-flood", "ipv6", True)
     return [
-        replace(one, experiment=replace(one.experiment, repeats=0))
-        for one in plan_comparisons(8, 4)
-        if (one.kind.workload, one.kind.between, one.kind.is_changed) in wanted
+        replace(plan_comparison, experiment=replace(plan_comparison.experiment, repeats=0))
+        for plan_comparison in plan_comparisons(8, 4)
+        if (plan_comparison.kind.workload, plan_comparison.kind.between, plan_comparison.kind.is_changed) in wanted
     ]
 
 
@@ -84,21 +84,27 @@ def _see_that_only_the_changed_path_is_slower(planned: list[PlannedComparison], 
     assert len(result.changed) == 1
     by_path = {
         trial.path: trial.theory["goodput_bps"]
-        for one, run in zip(planned, runs, strict=True)
-        if one.kind.is_changed
+        for planned_pair, run in zip(planned, runs, strict=True)
+        if planned_pair.kind.is_changed
         for trial in run.trials
     }
     assert by_path["ipv6-slower"] == pytest.approx(0.97 * by_path["ipv6"])
-    assert all(run.manifest.bypass for one, run in zip(planned, runs, strict=True) if one.kind.workload == "tcp-rr")
+    assert all(
+        run.manifest.bypass
+        for planned_pair, run in zip(planned, runs, strict=True)
+        if planned_pair.kind.workload == "tcp-rr"
+    )
 
 
 def test_the_command_prints_and_keeps_what_was_found(tmp_path: Path, sixbench: SixbenchCommand) -> None:
-    own = {"env": os.environ | {"XDG_STATE_HOME": str(tmp_path / "state")}}
-    done = sixbench("calibrate", "--null", "--comparisons", "1", "--out", str(tmp_path / "null"), "--json", "-q", **own)
+    fields = {"env": os.environ | {"XDG_STATE_HOME": str(tmp_path / "state")}}
+    done = sixbench(
+        "calibrate", "--null", "--comparisons", "1", "--out", str(tmp_path / "null"), "--json", "-q", **fields
+    )
     assert done.returncode in (0, 1), done.stderr
     printed = json.loads(done.stdout)
     assert printed == json.loads((tmp_path / "null" / "null.json").read_text())
-    assert {one["name"] for one in printed["comparisons"]} == {
+    assert {comparison["name"] for comparison in printed["comparisons"]} == {
         "null-0001-tcp-stream-ipv4",
         "changed-0001-tcp-stream-ipv4",
     }

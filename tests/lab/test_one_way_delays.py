@@ -101,16 +101,16 @@ def test_one_way_delays_are_told_and_the_truth_is_within_their_uncertainty(
 
 def test_the_exchange_holds_the_true_difference_and_drift(run: Run, clocks: dict[str, WrongClock]) -> None:
     for trial in run.trials:
-        found = trial.evidence.clocks
-        assert found is not None
-        assert (found.client, found.server) == TWO
-        for look in (found.before, found.after):
+        actual_clocks = trial.evidence.clocks
+        assert actual_clocks is not None
+        assert (actual_clocks.client, actual_clocks.server) == TWO
+        for look in (actual_clocks.before, actual_clocks.after):
             now_ns = clocks["lab1"].since_ns + right_ns(np.array([look.client_ns]), clocks["lab1"])[0]
             ahead_ns = clocks["lab2"].error_ns(int(now_ns)) - clocks["lab1"].error_ns(int(now_ns))
             assert look.low_ns - 2 <= ahead_ns <= look.high_ns + 2
         true_ppm = 1e6 * ((1 - 100e-6) / (1 + 200e-6) - 1)
-        assert found.low_ppm <= true_ppm <= found.high_ppm
-        assert found.high_ppm - found.low_ppm < 2 * MOST_DRIFT_PPM
+        assert actual_clocks.low_ppm <= true_ppm <= actual_clocks.high_ppm
+        assert actual_clocks.high_ppm - actual_clocks.low_ppm < 2 * MOST_DRIFT_PPM
 
 
 def test_calls_have_a_quality_and_how_uncertain_it_is(run: Run) -> None:
@@ -122,7 +122,7 @@ def test_calls_have_a_quality_and_how_uncertain_it_is(run: Run) -> None:
 
 
 def test_the_report_says_how_uncertain_they_are_and_that_the_sources_agree(run: Run) -> None:
-    said = dict(environment_properties(run))
-    assert said["One-way delays"].startswith("uncertain by ")
-    assert "which agree" in said["Clocks of lab1 and lab2"]
-    assert "by exchanges over the path of trials" in said["Clocks of lab1 and lab2"]
+    by_name = dict(environment_properties(run))
+    assert by_name["One-way delays"].startswith("uncertain by ")
+    assert "which agree" in by_name["Clocks of lab1 and lab2"]
+    assert "by exchanges over the path of trials" in by_name["Clocks of lab1 and lab2"]

@@ -68,9 +68,9 @@ class Runs:
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Iterator[Runs]:
-    found = Runs(tmp_path)
-    yield found
-    for process in found.begun:
+    runs = Runs(tmp_path)
+    yield runs
+    for process in runs.begun:
         process.kill()
         process.communicate()
 
@@ -83,7 +83,7 @@ def test_three_runs_that_start_at_once_all_work(runs: Runs) -> None:
     name = f"{OURS}three"
     for _ in range(3):
         runs.begin(name)
-    assert [len(one) for one in runs.until(name, [2, 2, 2])] == [2, 2, 2]
+    assert [len(item) for item in runs.until(name, [2, 2, 2])] == [2, 2, 2]
 
 
 def test_each_trial_says_that_another_run_measured_during_it(runs: Runs) -> None:

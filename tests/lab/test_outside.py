@@ -42,29 +42,29 @@ ANSWER = Ends(source=ADDRESSES["server"], destination=POOL, ports=(SERVER_PORT, 
 def test_translate_lets_nothing_in_that_has_no_binding(
     sixbench: Callable[..., Any], tmp_path: Path, engine: str
 ) -> None:
-    vectors = [one for one in outside_packets() if one.get("only", engine) == engine]
+    vectors = [outside_packet for outside_packet in outside_packets() if outside_packet.get("only", engine) == engine]
     assert len(vectors) >= 200
-    packets = [packet_of(one, ADDRESSES) for one in vectors]
+    packets = [packet_of(vector, ADDRESSES) for vector in vectors]
     words = ("nat64", "--prefix", f"{PREFIX}/96", "--pool", f"{POOL}/32", "--engine", engine)
     sent = [in6(OUT, udp(OUT)), *packets, in4(ANSWER, udp(ANSWER))]
     out, *passed, back = packets_through(with_exit(sixbench), tmp_path, words, sent)
     assert [out[0], back[0], back[2][0][24:40]] == ["translated", "translated", in6(OUT, b"")[8:24]]
     wrong = [
-        (vector["name"], verdict, rule, [one.hex() for one in found])
-        for vector, packet, (verdict, rule, found) in zip(vectors, packets, passed, strict=True)
-        if not is_as_told(vector.get("told_by_linux" if engine == "ebpf" else "told", vector["told"]), packet, found)
+        (vector["name"], verdict, rule, [item.hex() for item in result])
+        for vector, packet, (verdict, rule, result) in zip(vectors, packets, passed, strict=True)
+        if not is_as_told(vector.get("told_by_linux" if engine == "ebpf" else "told", vector["told"]), packet, result)
     ]
     assert not wrong, "\n".join(map(str, wrong))
 
 
-def is_as_told(told: list[int] | None, packet: bytes, found: list[bytes]) -> bool:
+def is_as_told(expected: list[int] | None, packet: bytes, result: list[bytes]) -> bool:
     """True if nothing comes out, or the error that the source is to be told, which quotes the packet."""
-    if told is None:
-        return found == []
-    match found:
-        case [one]:
-            is_error = one[9] == ICMP and [*one[20:22]] == told and one[16:20] == packet[12:16]
-            return is_error and as_compared(packet).startswith(as_compared(one[28:]))
+    if expected is None:
+        return result == []
+    match result:
+        case [item]:
+            is_error = item[9] == ICMP and [*item[20:22]] == expected and item[16:20] == packet[12:16]
+            return is_error and as_compared(packet).startswith(as_compared(item[28:]))
         case _:
             return False
 
@@ -120,14 +120,14 @@ def test_a_network_lets_nothing_in_that_has_no_binding(hub: AgentHub, tmp_path: 
         wait_for(lambda: without_socket(server, "Udp") == 1)
         at_client = Watched(client, "eth0")
         addresses = {**ADDRESSES, "pool": answer.destination, "server": answer.source, "inside": str(INSIDE[0])}
-        to, own = mac(router, "eth1"), mac(server, "eth0")
+        to, server_mac = mac(router, "eth1"), mac(server, "eth0")
         for vector in outside_packets():
-            server.answer(PacketSend(interface="eth0", frame=framed(to, own, packet_of(vector, addresses))))
+            server.answer(PacketSend(interface="eth0", frame=framed(to, server_mac, packet_of(vector, addresses))))
         send(server, to, in4(answer, udp(answer)))
         wait_for(lambda: without_socket(client, "Udp6") == 1)
-        came = [packet for packet in at_client.arrived() if packet[:1] == b"\x60" and not is_of_the_link(packet)]
+        got_in = [packet for packet in at_client.arrived() if packet[:1] == b"\x60" and not is_of_the_link(packet)]
         [state] = router.answer(TranslatorCountersRequest()).translators.values()
-        assert [(packet[8:40], packet[40:44]) for packet in came] == [(in6(out.back, b"")[8:], udp(out.back)[:4])]
+        assert [(packet[8:40], packet[40:44]) for packet in got_in] == [(in6(out.back, b"")[8:], udp(out.back)[:4])]
         assert (state.to_ipv6.packets, state.answered) == (1, {})
 
 
@@ -147,12 +147,12 @@ def test_nobody_outside_reaches_a_b4_by_its_well_known_address(hub: AgentHub, me
     with closing(lab):
         relay, server = lab.agents["r2"], lab.agents["h2"]
         last = network.legs[-1]
-        [own] = [end.ipv4.ip for link in network.topology.wires for end in link.ends if end.node == "r2" and end.ipv4]
+        [ips] = [end.ipv4.ip for link in network.topology.wires for end in link.ends if end.node == "r2" and end.ipv4]
         to = mac(relay, "eth1")
         inside = Ends(source=str(last.destination), destination=str(B4.ip), ports=(SERVER_PORT, BOUND_PORT))
         send(server, to, in4(inside, udp(inside)))
         # The answer to what is sent behind it says that the relay has dealt with it.
-        behind = Ends(source=str(last.destination), destination=str(own))
+        behind = Ends(source=str(last.destination), destination=str(ips))
         send(server, to, in4(behind, echo(behind), ICMP))
         wait_for(lambda: server.answer(Counters()).snmp["IcmpMsg"].get("InType0") == 1)
         [state] = relay.answer(TunnelCountersRequest()).tunnels.values()
@@ -168,8 +168,8 @@ def send(agent: Agent, to: bytes, packet: bytes) -> None:
     agent.answer(PacketSend(interface="eth0", frame=framed(to, mac(agent, "eth0"), packet)))
 
 
-def framed(to: bytes, own: bytes, packet: bytes) -> str:
-    return (to + own + (b"\x86\xdd" if packet[0] >> 4 == 6 else b"\x08\x00") + packet).hex()
+def framed(to: bytes, items: bytes, packet: bytes) -> str:
+    return (to + items + (b"\x86\xdd" if packet[0] >> 4 == 6 else b"\x08\x00") + packet).hex()
 
 
 def without_socket(agent: Agent, group: str) -> int:

@@ -74,17 +74,17 @@ def test_a_mistake_of_ours_stops_the_run_and_resume_goes_on_when_it_is_mended(
     run = tmp_path / "run"
     with monkeypatch.context() as patch:
         patch.setattr(machine, "machine_changes", mistaken)
-        code, said = command("run", experiment, "--out", run, "--quiet")
+        code, output = command("run", experiment, "--out", run, "--quiet")
     assert code == 70
-    assert "KeyError: 'no such thing'" in said
-    assert f"The traceback is in {run / 'traceback.txt'}" in said
-    assert "Traceback" not in said
+    assert "KeyError: 'no such thing'" in output
+    assert f"The traceback is in {run / 'traceback.txt'}" in output
+    assert "Traceback" not in output
     assert "in mistaken" in (run / "traceback.txt").read_text()
     assert [record["status"] for record in records(run)] == ["ok", "ok"]
     assert json.loads((run / "manifest.json").read_text())["state"] == "interrupted"
     assert agents_here() == []
-    code, said = command("resume", run, "--quiet")
-    assert code == 0, said
+    code, output = command("resume", run, "--quiet")
+    assert code == 0, output
     assert [record["status"] for record in records(run)] == ["ok"] * 4
 
 
@@ -120,8 +120,8 @@ def test_an_agent_that_answers_nonsense_fails_its_trial_which_says_who_and_what(
 
     monkeypatch.setattr(Agent, "_settle", settled)
     run = tmp_path / "run"
-    code, said = command("run", experiment, "--out", run, "--quiet")
-    assert code == 4, said
+    code, output = command("run", experiment, "--out", run, "--quiet")
+    assert code == 4, output
     [failed] = [record for record in records(run) if record["status"] == "failed"]
     assert [reason["kind"] for reason in failed["reasons"]] == ["agent-failed"]
     assert words in failed["reasons"][0]["text"]

@@ -68,9 +68,9 @@ class Servers:
 
 @pytest.fixture
 def servers(tmp_path: Path, network: list[str]) -> Iterator[Servers]:
-    found = Servers(tmp_path / "runs", network)
-    yield found
-    found.kill()
+    servers = Servers(tmp_path / "runs", network)
+    yield servers
+    servers.kill()
     for log in (tmp_path / "runs").glob("*.events.jsonl"):
         end(tmp_path / "runs" / log.name.removesuffix(".events.jsonl"))
 
@@ -80,8 +80,8 @@ def browser(tmp_path: Path, network: list[str]) -> Iterator[Browser]:
     wrapper = tmp_path / "chromium"
     wrapper.write_text(f'#!/bin/sh\nexec {shlex.join(network)} chromium "$@"\n')
     wrapper.chmod(0o755)
-    with chromium(wrapper) as found:
-        yield found
+    with chromium(wrapper) as started:
+        yield started
 
 
 def end(run: Path) -> None:
@@ -154,7 +154,7 @@ def test_a_run_is_started_watched_stopped_and_gone_on_with_by_keyboard_alone(
     expect(go_on).to_be_visible()
     done = len(trials(run))
     assert state(run) == "interrupted"
-    assert any(one["watched"] for one in trials(run))
+    assert any(trial["watched"] for trial in trials(run))
     assert json.loads((run / "manifest.json").read_text())["watched"] is True
 
     tab_to(page, go_on)

@@ -69,9 +69,9 @@ class Page:
 @pytest.fixture
 def pages(tmp_path: Path) -> Iterator[list[Page]]:
     """Those that are ended after the test, and then their runs."""
-    found: list[Page] = []
-    yield found
-    for page in found:
+    pages: list[Page] = []
+    yield pages
+    for page in pages:
         page.kill()
     for run in (tmp_path / "runs").glob("*/"):
         with contextlib.suppress(UsageError):
@@ -95,7 +95,7 @@ def of_nodes(run: Path) -> set[int]:
     """The processors that nodes were on in the first trial."""
     [first, *_] = sorted(run.glob("trials/b*[!l]/trial.json"))
     placed = json.loads(first.read_text())["evidence"]["processors"]
-    return {one for processors in placed.values() for one in processors}
+    return {processor for processors in placed.values() for processor in processors}
 
 
 IS_ROOT = os.geteuid() == 0
@@ -111,16 +111,16 @@ def test_the_server_is_not_root_while_its_run_is_measured_and_another_server_sto
     run = tmp_path / "runs" / first.post("/api/start", text=EXPERIMENT)["run"]
     wait_for(lambda: run.is_dir() and len(trials(run)) > 2)
     assert state(run) == "running"
-    told = status(first.server.pid)
-    assert told["Uid"].split() == [str(uid)] * 4
-    assert "0" not in told["Gid"].split()
+    actual_status = status(first.server.pid)
+    assert actual_status["Uid"].split() == [str(uid)] * 4
+    assert "0" not in actual_status["Gid"].split()
     for kind in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
-        assert int(told[kind], 16) & ~READ_ALL == 0
+        assert int(actual_status[kind], 16) & ~READ_ALL == 0
     assert os.getpriority(os.PRIO_PROCESS, first.server.pid) == NICE
     if len(os.sched_getaffinity(0)) > 1:
         assert not of_nodes(run) & os.sched_getaffinity(first.server.pid)
     if IS_ROOT:
-        assert (told["Groups"].split(), told["NoNewPrivs"]) == ([f"{NOBODY}"], "1")
+        assert (actual_status["Groups"].split(), actual_status["NoNewPrivs"]) == ([f"{NOBODY}"], "1")
 
     first.kill()
     done = len(trials(run))

@@ -44,8 +44,8 @@ TUNNELS = {"6to4": ["r1", "r3"], "router-to-router": ["ericsson", "ibm"], "host-
 def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
     if os.geteuid() != 0:
         pytest.skip("a machine with an sshd of its own takes root")
-    with machines(tmp_path_factory.mktemp("four"), FOUR) as found:
-        yield found
+    with machines(tmp_path_factory.mktemp("four"), FOUR) as actual_machines:
+        yield actual_machines
 
 
 @pytest.mark.parametrize("experiment", PLACES)
@@ -68,22 +68,27 @@ def test_a_paper_on_four_machines(hosts: Machines, experiment: str) -> None:
         # What a busy machine does, and no mistake of ours.
         assert {reason["kind"] for reason in trial["reasons"]} <= {"late-timers", "tester-limited"}, trial["reasons"]
         evidence = trial["evidence"]
-        segments = {one["link"]: one for one in evidence["segments"]}
+        segments = {segment["link"]: segment for segment in evidence["segments"]}
         assert segments.keys() >= links.keys()
-        assert all(one["captured_packets"] > 0 and one["capture_dropped"] == 0 for one in segments.values())
+        assert all(segment["captured_packets"] > 0 and segment["capture_dropped"] == 0 for segment in segments.values())
         assert evidence["counters"].keys() == nodes.keys()
         for counters in evidence["counters"].values():
             # A stream of datagrams goes one way, and IPv4 not through a tunnel.
-            ends = [one for name, one in counters["interfaces"].items() if name.startswith("eth")]
+            ends = [interface for name, interface in counters["interfaces"].items() if name.startswith("eth")]
             assert ends
-            assert all(one.get("rx_packets", 0) + one.get("tx_packets", 0) > 0 for one in ends)
+            assert all(end.get("rx_packets", 0) + end.get("tx_packets", 0) > 0 for end in ends)
         if trial["path"] in TUNNELS:
             assert sorted(evidence["tunnels"]) == TUNNELS[trial["path"]]
             for [end] in map(dict.values, evidence["tunnels"].values()):
                 assert end["encapsulated"]["packets"] + end["decapsulated"]["packets"] > 0
 
     claims = re.findall(r"^  - claim: (\S+)$", (EXPERIMENTS / experiment / "published.yaml").read_text(), re.MULTILINE)
-    told = json.loads((run / "findings.json").read_text())["claims"]
-    assert [claim["claim"] for claim in told] == claims
+    actual_claims = json.loads((run / "findings.json").read_text())["claims"]
+    assert [claim["claim"] for claim in actual_claims] == claims
     # What is decided by theory needs no trials; of one block nothing else is.
-    assert {claim["verdict"] for claim in told} <= {"reproduced", "not reproduced", "undecided", "not testable here"}
+    assert {claim["verdict"] for claim in actual_claims} <= {
+        "reproduced",
+        "not reproduced",
+        "undecided",
+        "not testable here",
+    }

@@ -33,8 +33,8 @@ def started(directory: Path, *arguments: str) -> subprocess.Popen[str]:
 
 def test_every_comparison_measures_ours(tmp_path: Path) -> None:
     process = started(tmp_path, "--rounds", "1", "--minutes", "0", "--peers", "none")
-    _, said = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 0, said
+    _, stderr = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0, stderr
     results = json.loads((tmp_path / "out" / "results.json").read_text())
     values = {(value["comparison"], value["family"]): value for value in results["values"]}
     assert {key for key, _ in values} == set(results["comparisons"])
@@ -59,8 +59,8 @@ def test_an_interrupt_leaves_no_process_no_namespace_and_no_file(tmp_path: Path,
         os.killpg(process.pid, number)
     else:
         process.send_signal(number)
-    _, said = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == (-number if number == signal.SIGKILL else 130), said
+    _, stderr = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == (-number if number == signal.SIGKILL else 130), stderr
 
     # The kernel ends them at once when their parent ends, and shows them until they have.
     def left() -> list[bytes]:

@@ -55,17 +55,17 @@ class Bench:
         return ip("-n", self.machine, *words)
 
     def interfaces(self) -> dict[str, Any]:
-        return {one["ifname"]: one for one in json.loads(self.ip("-j", "address", "show"))}
+        return {item["ifname"]: item for item in json.loads(self.ip("-j", "address", "show"))}
 
     def states(self) -> dict[str, tuple[int, bool, list[str]]]:
         """MTU, whether it is up, and its global addresses, of each interface."""
         return {
             name: (
-                one["mtu"],
-                "UP" in one["flags"],
-                sorted(own["local"] for own in one["addr_info"] if own["scope"] == "global"),
+                interface["mtu"],
+                "UP" in interface["flags"],
+                sorted(these["local"] for these in interface["addr_info"] if these["scope"] == "global"),
             )
-            for name, one in self.interfaces().items()
+            for name, interface in self.interfaces().items()
         }
 
 

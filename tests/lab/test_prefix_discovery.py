@@ -35,20 +35,20 @@ blocks: 1
 def test_ipv4_works_again_once_the_prefix_is_learned(hub: AgentHub, tmp_path: Path) -> None:
     finished = run(hub, EXPERIMENT, tmp_path / "run")
     assert wrong(finished.trials) == []
-    told = {
+    fields = {
         "phone": ("h1", "ra", "2001:db8:64::/96"),
         "mostly": ("h1", "dns64", "2001:db8:64::/96"),
         "office": ("r1", "dns64", "2001:db8:6464::/48"),
     }
     for trial in finished.trials:
-        node, by, prefix = told[trial.path]
-        found = (trial.evidence.discovered or {})[node]
-        assert (found.by, found.prefix, found.others) == (by, prefix, ())
-        assert found.asked >= 1
-        assert found.source.startswith("fe80:") == (by == "ra")
-        assert (found.dhcp is not None) == (trial.path == "mostly")
-        if found.dhcp is not None:
-            assert (found.dhcp.server, found.dhcp.offered, found.dhcp.wait_s) == ("198.18.0.2", "198.18.0.1", 1800)
+        node, by, prefix = fields[trial.path]
+        result = (trial.evidence.discovered or {})[node]
+        assert (result.by, result.prefix, result.others) == (by, prefix, ())
+        assert result.asked >= 1
+        assert result.source.startswith("fe80:") == (by == "ra")
+        assert (result.dhcp is not None) == (trial.path == "mostly")
+        if result.dhcp is not None:
+            assert (result.dhcp.server, result.dhcp.offered, result.dhcp.wait_s) == ("198.18.0.2", "198.18.0.1", 1800)
         if trial.workload == "bring-up":
             assert (trial.evidence.dhcp is not None) == (trial.path == "mostly")
             if trial.evidence.dhcp is not None:
@@ -64,7 +64,7 @@ def test_nobody_who_answers_is_told_by_name(hub: AgentHub) -> None:
     experiment = read_experiment(parse_yaml(EXPERIMENT, "test.yaml"), MECHANISMS)
     network = install(experiment.paths[0], experiment.topologies[0], experiment.between)
     # The router is silent, and the CLAT has no patience.
-    stages = [{node: impatient(one) for node, one in stage.items() if node != "r1"} for stage in network.stages]
+    stages = [{node: impatient(value) for node, value in stage.items() if node != "r1"} for stage in network.stages]
     words = "prefix-discover in h1: .* on eth0: none answered 3 solicitations with the prefix of a NAT64 in 350 ms"
     with pytest.raises(LabError, match=words):
         Laboratory(hub, replace(network, stages=tuple(stages)), EBPF.name)
@@ -75,7 +75,7 @@ def impatient(stage: Stage) -> Stage:
     return replace(
         stage,
         requests=tuple(
-            replace(one, fields=one.fields | {"timeout_ns": 350_000_000}) if one.op == DISCOVER else one
-            for one in stage.requests
+            replace(request, fields=request.fields | {"timeout_ns": 350_000_000}) if request.op == DISCOVER else request
+            for request in stage.requests
         ),
     )

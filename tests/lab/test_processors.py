@@ -43,29 +43,29 @@ def allowed(pid: int) -> list[set[int]]:
 
 @pytest.mark.skipif(len(PROCESSORS) < 2, reason="needs two processors")
 def test_nodes_are_where_the_evidence_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found: dict[str, list[set[int]]] = {}
+    collected: dict[str, list[set[int]]] = {}
     perform = trial.perform
 
     def watched(setting: TrialSetting, *others: Any, **named: Any) -> Any:
         performance = perform(setting, *others, **named)
-        found.update({name: allowed(agent.pid) for name, agent in setting.watched.items()})
-        found["sixbench"] = allowed(os.getpid())
+        collected.update({name: allowed(agent.pid) for name, agent in setting.watched.items()})
+        collected["sixbench"] = allowed(os.getpid())
         return performance
 
     monkeypatch.setattr(trial, "perform", watched)
     directory = run(tmp_path)
     [record] = read_run(directory).trials
-    processors = {node: set(own) for node, own in record.evidence.processors.items()}
+    processors = {node: set(processor) for node, processor in record.evidence.processors.items()}
     assert processors.keys() == {"h1", "r1", "h2"}
-    assert len({frozenset(own) for own in processors.values()}) == 1
-    for node, own in processors.items():
-        assert len(own) == 1
-        assert all(threads == own for threads in found[node]), node
-        assert all(threads.isdisjoint(own) for threads in found["sixbench"])
+    assert len({frozenset(processor) for processor in processors.values()}) == 1
+    for node, processor in processors.items():
+        assert len(processor) == 1
+        assert all(threads == processor for threads in collected[node]), node
+        assert all(threads.isdisjoint(processor) for threads in collected["sixbench"])
     assert sorted(os.sched_getaffinity(0)) == PROCESSORS
-    [own] = processors["h1"]
+    [processor] = processors["h1"]
     assert 0 <= record.metrics["core_slowdown_ratio"] < 10
-    assert f"all nodes on processor {own}" in html.unescape((directory / "report.html").read_text())
+    assert f"all nodes on processor {processor}" in html.unescape((directory / "report.html").read_text())
 
 
 def test_processors_are_kept_awake_and_watched(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_what_keeps_processors_awake_leaves_them_to_other_programs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spinners: list[tuple[int, int, str]] = []
-    told = KernelProcessors.busy_times
+    output = KernelProcessors.busy_times
 
     def looked_at(kernel: KernelProcessors, asked: Any) -> Any:
         assert kernel._agent is not None
@@ -157,7 +157,7 @@ def test_what_keeps_processors_awake_leaves_them_to_other_programs(
         [spinner] = children(kernel._agent.pid)
         share = Path(f"/proc/{spinner}/autogroup")
         spinners.append((spinner, os.getsid(spinner), share.read_text() if share.exists() else ""))
-        return told(kernel, asked)
+        return output(kernel, asked)
 
     monkeypatch.setattr(KernelProcessors, "busy_times", looked_at)
     run(tmp_path, "keep-awake: true")

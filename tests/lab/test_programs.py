@@ -55,19 +55,19 @@ def goldens() -> dict[str, str]:
 
 @pytest.mark.parametrize("name", BAD)
 def test_a_program_that_does_not_begin_ends_the_run_with_its_own_words(hub: AgentHub, name: str) -> None:
-    found = read(hub, experiment(*BAD[name]))
-    laboratories = Laboratories(hub, found)
+    content = read(hub, experiment(*BAD[name]))
+    laboratories = Laboratories(hub, content)
     try:
         with pytest.raises(LabError) as raised:
-            laboratories.get(found.paths[0], 0)
+            laboratories.get(content.paths[0], 0)
     finally:
         laboratories.close()
-    said = re.sub(r"used [0-9]+ MiB", "used N MiB", str(raised.value))
-    assert "\n" not in said
+    words = re.sub(r"used [0-9]+ MiB", "used N MiB", str(raised.value))
+    assert "\n" not in words
     if os.environ.get("SIXBENCH_UPDATE_GOLDEN") == "1":
-        told = (goldens() if GOLDEN.exists() else {}) | {name: said}
-        GOLDEN.write_text("".join(f"{key}: {text}\n" for key, text in told.items()))
-    assert said == goldens()[name]
+        output = (goldens() if GOLDEN.exists() else {}) | {name: words}
+        GOLDEN.write_text("".join(f"{key}: {text}\n" for key, text in output.items()))
+    assert words == goldens()[name]
 
 
 def test_what_a_program_uses_and_says_is_recorded_and_it_listens_in_its_namespace_alone(
@@ -166,10 +166,10 @@ def test_a_resolver_under_test_answers_with_the_right_addresses(
 
 def test_nothing_of_a_program_is_left_when_its_node_is_killed(hub: AgentHub) -> None:
     marker = f"98{os.getpid()}"
-    found = read(hub, experiment(f"sh -c 'sleep {marker} & exec sleep {marker}'"))
-    laboratories = Laboratories(hub, found)
+    content = read(hub, experiment(f"sh -c 'sleep {marker} & exec sleep {marker}'"))
+    laboratories = Laboratories(hub, content)
     try:
-        laboratory, _ = laboratories.get(found.paths[0], 0)
+        laboratory, _ = laboratories.get(content.paths[0], 0)
         assert len(_sleeping(marker)) == 2
         killed = laboratory.agents["dut"]
         os.kill(killed.pid, signal.SIGKILL)
@@ -194,7 +194,7 @@ def _wait_until_gone(marker: str) -> None:
 
 def _sleeping(marker: str) -> list[int]:
     """The processes `sleep MARKER`."""
-    found = []
+    collected = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
@@ -202,8 +202,8 @@ def _sleeping(marker: str) -> list[int]:
             except OSError:
                 continue
             if words[:2] == [b"sleep", marker.encode()]:
-                found.append(int(folder.name))
-    return found
+                collected.append(int(folder.name))
+    return collected
 
 
 def test_consent_is_kept_nowhere(sixbench: Callable[..., Any], tmp_path: Path) -> None:

@@ -46,17 +46,17 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
     """Two hosts with ptp4l, the first one of which has the better clock, as both know."""
     if os.geteuid() != 0:
         pytest.skip("a machine with an sshd of its own takes root")
-    with machines(tmp_path_factory.mktemp("ptp")) as found:
-        near, far = (str(found.lab.agents[name].pid) for name in TWO)
+    with machines(tmp_path_factory.mktemp("ptp")) as actual_machines:
+        near, far = (str(actual_machines.lab.agents[name].pid) for name in TWO)
         link = ["link", "add", INTERFACE, "netns", near, "type", "veth", "peer", "name", INTERFACE, "netns", far]
         subprocess.run(["ip", *link], check=True)
         programs = []
         try:
             for priority, name in enumerate(TWO, start=10):
-                found.inside(name, "ip", "link", "set", INTERFACE, "up")
-                programs.append(_ptp4l(found, name, priority))
-            wait_for(lambda: "yes" in _ptp(found, TWO[1]))
-            yield found
+                actual_machines.inside(name, "ip", "link", "set", INTERFACE, "up")
+                programs.append(_ptp4l(actual_machines, name, priority))
+            wait_for(lambda: "yes" in _ptp(actual_machines, TWO[1]))
+            yield actual_machines
         finally:
             for program in programs:
                 program.send_signal(signal.SIGTERM)
@@ -73,8 +73,12 @@ def _ptp4l(hosts: Machines, name: str, priority: int) -> subprocess.Popen[bytes]
 def _ptp(hosts: Machines, name: str) -> tuple[str, str]:
     """Answer and reason of the doctor about PTP on a host."""
     done = hosts.run("doctor", "--host", f"root@{hosts.address(name)}:{PORT}", "--json")
-    [told] = [one for one in json.loads(done.stdout)["capabilities"] if one["name"] == "PTP"]
-    return told["answer"], told["reason"]
+    [capability] = [
+        each_capability
+        for each_capability in json.loads(done.stdout)["capabilities"]
+        if each_capability["name"] == "PTP"
+    ]
+    return capability["answer"], capability["reason"]
 
 
 def test_the_doctor_names_one_grandmaster_of_both(hosts: Machines) -> None:
@@ -89,12 +93,12 @@ def test_two_clocks_that_are_one_are_found_so_by_both_sources(hosts: Machines) -
     path.write_text(EXPERIMENT.format(hosts=hosts.hosts()))
     done = hosts.run("run", path, "--out", out, "--quiet")
     assert done.returncode == 0, done.stderr
-    one, other = (read_run(out).manifest.environment.hosts[name] for name in TWO)
-    assert (one.no_clock, other.no_clock) == ({}, {})
-    assert [reading.source for reading in one.clock] == ["control", "ptp"] * 2
-    found = last_differences(one.clock, other.clock)
-    assert set(found) == {"control", "ptp"}
-    assert all(low <= 0 <= high for low, high in found.values()), found
+    first_host, other = (read_run(out).manifest.environment.hosts[name] for name in TWO)
+    assert (first_host.no_clock, other.no_clock) == ({}, {})
+    assert [reading.source for reading in first_host.clock] == ["control", "ptp"] * 2
+    differences = last_differences(first_host.clock, other.clock)
+    assert set(differences) == {"control", "ptp"}
+    assert all(low <= 0 <= high for low, high in differences.values()), differences
     text = _report(out)
     assert "Clocks of lab1 and lab2" in text
     assert "which agree" in text

@@ -316,7 +316,7 @@ def test_full_queues_are_empty_before_the_next_trial_and_nothing_of_the_last_one
     for trial in trials:
         assert (trial["status"], trial["reasons"]) == ("ok", [])
         assert [segment["leftovers"] for segment in trial["evidence"]["segments"]] == [{}, {}]
-        own = "tcp" if "tcp" in trial["workload"] else "udp"
+        protocol = "tcp" if "tcp" in trial["workload"] else "udp"
         for segment in trial["evidence"]["segments"]:
             stacks = [name for packet in segment["packets"] for name in (layer["kind"] for layer in packet["layers"])]
-            assert {"tcp", "udp"} & set(stacks) == {own}
+            assert {"tcp", "udp"} & set(stacks) == {protocol}

@@ -71,7 +71,7 @@ def test_each_leg_has_its_family_and_addresses(hub: AgentHub, tmp_path: Path) ->
     finished = run(hub, text, tmp_path / "run")
     assert wrong(finished.trials) == []
     seen = {
-        trial.path: [(one.claimed, set(one.outer)) for one in trial.evidence.segments or ()]
+        trial.path: [(segment.claimed, set(segment.outer)) for segment in trial.evidence.segments or ()]
         for trial in finished.trials
     }
     six = {"2001:2::1 > 2001:db8:64::c612:202", "2001:db8:64::c612:202 > 2001:2::1"}
@@ -91,14 +91,14 @@ def test_path_mtus_are_learned_through_translators(hub: AgentHub, tmp_path: Path
         hub, NETWORK.format(mtu=1300, offload="true", engine=engine) + "workloads: [pmtu]\n", tmp_path / "run"
     )
     assert wrong(finished.trials) == []
-    found = {}
+    collected = {}
     for trial in finished.trials:
         file = finished.directory / "trials" / trial.key / "trial.json"
         record = json.loads(file.read_text())
         forward, reverse = record["client"]["forward"], record["server"]["reverse"]
-        found[trial.path] = [forward["kernel_bytes"], forward["probed_bytes"], reverse["kernel_bytes"]]
+        collected[trial.path] = [forward["kernel_bytes"], forward["probed_bytes"], reverse["kernel_bytes"]]
     # The link is an IPv4 one for `six` and `over-four`, and an IPv6 one for the others.
-    assert found == {
+    assert collected == {
         "six": [1320, 1320, 1300],
         "four": [1280, 1280, 1300],
         "over-six": [1280, 1280, 1280],
@@ -131,7 +131,7 @@ paths: {{dc: {{siit-dc: {{nodes: [r1], engine: {engine}}}}}}}
         prefix = IPv6Network(relay.mapping["prefixes"][0])
         table = {IPv6Network(ipv6)[0]: IPv4Network(ipv4)[0] for ipv4, ipv6 in relay.mapping["explicit"]}
         [asks], [asked, _] = ([end.ipv6.ip for end in ends if end.node == node] for node in ("h2", "r2"))
-        sees, is_asked = (str(embed(prefix, table[own])) for own in (asks, asked))
+        sees, is_asked = (str(embed(prefix, table[item])) for item in (asks, asked))
         watched = Watched(lab.agents["r2"], "eth0")
         execute(lab.agents["h2"], "ping", "-c", "3", "-i", "0.01", "-W", "5", is_asked)
         echoes = [packet for packet in watched.packets(tmp_path) if packet.fields["icmpv6.type"] in ("128", "129")]

@@ -137,5 +137,5 @@ def test_forged_resets_among_super_packets_are_counted_by_the_kernels_reports(hu
 def test_a_trial_without_strangers_has_no_strays(hub: AgentHub) -> None:
     record = trial_beside(hub, TCP, "r1", "import signal; signal.pause()")
     assert record.evidence.arrived is not None
-    assert [one.strays for one in record.evidence.arrived.values()] == [0, 0]
+    assert [item.strays for item in record.evidence.arrived.values()] == [0, 0]
     assert ReasonKind.STRAYS not in kinds(record.reasons)

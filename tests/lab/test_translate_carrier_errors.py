@@ -110,13 +110,13 @@ def test_a_quote_is_enough_where_it_has_the_addresses(
         packets += [tunnel.errors_about(tunnel.sent(long)[:cut], mtu_bytes=mtu_bytes), fits, long]
     core, device = through(sixbench, tmp_path, tunnel, packets)
     assert [core[0][0], device[0][0]] == ["translated"] * 2
-    for cut, one, other in zip(cuts, core[1:], device[1:], strict=False):
+    for cut, item, other in zip(cuts, core[1:], device[1:], strict=False):
         is_enough = cut >= tunnel.headers + tunnel.inner_header
         expected = ("answered", "carrier-unreachable") if is_enough else ("dropped", "carrier-error")
-        assert (one[:2], other[:2]) == (expected, expected), cut
-        assert [*map(as_compared, one[2])] == [*map(as_compared, other[2])], cut
+        assert (item[:2], other[:2]) == (expected, expected), cut
+        assert [*map(as_compared, item[2])] == [*map(as_compared, other[2])], cut
         quoted = sent[tunnel.headers : cut]
-        assert [packet[-len(quoted) :] for packet in one[2]] == [quoted] * is_enough, cut
+        assert [packet[-len(quoted) :] for packet in item[2]] == [quoted] * is_enough, cut
     for passed in (core[len(cuts) + 1 :], device[len(cuts) + 1 :]):
         for mtu_bytes, (_, fits, long) in zip(limits, (passed[:3], passed[3:]), strict=True):
             assert [fits[0], *long[:2]] == ["translated", "answered", "outer-too-big"]
@@ -138,8 +138,8 @@ def test_no_error_about_an_error_and_none_about_what_ipv6_guarantees(
     tunnel = TUNNELS["6in4"]
     sent = tunnel.sent(in6(IN6, error(IN6, 1, 0, 0, bytes(40)), ICMPV6))
     errors = [tunnel.errors_about(sent[:cut]) for cut in (60, 61, len(sent))]
-    told = tunnel.errors_about(tunnel.sent(tunnel.inside(1280))[:28], mtu_bytes=1000)
-    packets = [*errors, told, tunnel.inside(1280), tunnel.inside(1281)]
+    output = tunnel.errors_about(tunnel.sent(tunnel.inside(1280))[:28], mtu_bytes=1000)
+    packets = [*errors, output, tunnel.inside(1280), tunnel.inside(1281)]
     for passed in through(sixbench, tmp_path, tunnel, packets):
         *about_errors, _, least, more = passed
         assert about_errors == [("dropped", "carrier-unreachable", [])] * 3

@@ -28,11 +28,11 @@ def test_the_same_comes_out(sixbench: Callable[..., object], tmp_path: Path, nam
     )
     assert sum(verdict == "translated" for verdict, _, _ in core) >= 10, core
     wrong = []
-    for packet, one, other in zip(packets, core, device, strict=True):
+    for packet, item, other in zip(packets, core, device, strict=True):
         if any(fnmatchcase(packet, pattern) for pattern in mechanism.node):
             continue
-        if [*map(as_compared, one[2])] != [*map(as_compared, other[2])]:
-            wrong.append((packet, one[:2], [p.hex() for p in one[2]], other[:2], [p.hex() for p in other[2]]))
+        if [*map(as_compared, item[2])] != [*map(as_compared, other[2])]:
+            wrong.append((packet, item[:2], [p.hex() for p in item[2]], other[:2], [p.hex() for p in other[2]]))
     assert not wrong, "\n".join(map(str, wrong))
 
 
@@ -44,7 +44,11 @@ def test_what_is_cut_short_is_dropped(sixbench: Callable[..., object], tmp_path:
     whole = in4(ends[0], udp(ends[0], 48)), in6(ends[1], udp(ends[1], 48))
     packets = [packet[:length] for packet in whole for length in range(61)]
     passed = packets_through(with_exit(sixbench), tmp_path, (*MECHANISMS[name].words, "--engine", engine), packets)
-    wrong = [(one.hex(), *found) for one, found in zip(packets, passed, strict=True) if found[::2] != ("dropped", [])]
+    wrong = [
+        (packet.hex(), *result)
+        for packet, result in zip(packets, passed, strict=True)
+        if result[::2] != ("dropped", [])
+    ]
     assert not wrong, "\n".join(map(str, wrong))
 
 

@@ -22,9 +22,11 @@ def test_a_routers_error_comes_from_where_the_packet_was_to_go(
     sixbench: Callable[..., object], tmp_path: Path, engine: str
 ) -> None:
     router = Ends(source="203.0.113.7", destination=ANSWER.destination)
-    told = in4(router, error(router, 3, 1, 0, in4(ANSWER.back, udp(ANSWER.back))), ICMP)
+    error_in4 = in4(router, error(router, 3, 1, 0, in4(ANSWER.back, udp(ANSWER.back))), ICMP)
     words = (*MECHANISMS["nat64"].words, "--errors-from-destination", "--engine", engine)
-    _, (_, rule, [passed]) = packets_through(with_exit(sixbench), tmp_path, words, [in6(SIIT[1], udp(SIIT[1])), told])
+    _, (_, rule, [passed]) = packets_through(
+        with_exit(sixbench), tmp_path, words, [in6(SIIT[1], udp(SIIT[1])), error_in4]
+    )
     assert (rule, passed[8:24]) == ("error-to-ipv6", IPv6Address(SIIT[1].destination).packed)
 
 

@@ -50,5 +50,5 @@ def test_an_error_fits_the_link(sixbench: Callable[..., object], tmp_path: Path,
     """Whoever sends it: the mechanism, or the node of its device."""
     words = (*WORDS[name], "--mtu4", LEAST_BYTES, "--engine", engine)
     passed = packets_through(with_exit(sixbench), tmp_path, words, PACKETS[name])
-    found = [(verdict, [*map(len, out)]) for verdict, _, out in passed]
-    assert found == [("answered", [LEAST_BYTES])] * len(PACKETS[name])
+    actual_passed = [(verdict, [*map(len, out)]) for verdict, _, out in passed]
+    assert actual_passed == [("answered", [LEAST_BYTES])] * len(PACKETS[name])

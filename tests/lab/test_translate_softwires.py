@@ -31,7 +31,7 @@ def test_one_tunnel_tells_of_a_carriers_error(sixbench: Callable[..., object], t
     words += [word for row in rows for word in ("--binding", row)]
     inner = Ends(source=OUTSIDE, destination="192.0.2.1", ports=(53, 39 << 10 | 7))
     lost = in6(TUNNEL6.back, in4(inner, udp(inner)), 4)
-    told = Ends(source="2001:db8:f::fe", destination=TUNNEL6.destination)
-    error = in6(told, sealed(told, 58, bytes([3, 0, 0, 0, 0, 0, 0, 0]) + lost, 2), 58)
+    ends = Ends(source="2001:db8:f::fe", destination=TUNNEL6.destination)
+    error = in6(ends, sealed(ends, 58, bytes([3, 0, 0, 0, 0, 0, 0, 0]) + lost, 2), 58)
     [(_, _, answers)] = packets_through(with_exit(sixbench), tmp_path, words, [error])
     assert len(answers) == 1

@@ -30,8 +30,8 @@ def test_tayga_translates_and_what_came_out_is_of_its_packet(sixbench: Callable[
     words = ("siit", "--prefix", f"{PREFIX}/96", "--eam", "192.0.2.1/32=2001:db8:1::1/128", "--engine", "tayga")
     translated, expired, other, cut = packets_through(with_exit(sixbench), tmp_path, words, packets)
     assert (translated[0], expired[0], other[0], cut[0]) == ("translated", "answered", "translated", "dropped")
-    [as_ipv6], [told], [as_ipv4] = translated[2], expired[2], other[2]
+    [as_ipv6], [only_expired], [as_ipv4] = translated[2], expired[2], other[2]
     assert as_compared(as_ipv6) == as_compared(in6(back.back, echo(replace(back.back, ports=there.ports)), ICMPV6))
-    assert told[20] == 11
+    assert only_expired[20] == 11
     assert as_ipv4[9] == TCP
     assert checksum(as_ipv4[12:20] + struct.pack("!II", TCP, 20) + as_ipv4[20:]) == 0

@@ -252,18 +252,18 @@ def test_packets_arrive_as_the_rules_say(hub: AgentHub, tmp_path: Path, mechanis
                 for node, interface in (("h1", "eth0"), ("r1", "eth1"), ("r2", "eth0"), ("h2", "eth0"))
             }
             answers = sent(lab, network, cases)
-            files = [one.file(tmp_path, only_arriving=True) for one in watched.values()]
+            files = [item.file(tmp_path, only_arriving=True) for item in watched.values()]
             packets = decode(files, tmp_path)
             for case, answer in zip(cases, answers, strict=True):
                 mine = [packet for packet in packets if set(packet.traffic_classes) == {case.traffic_class}]
-                by_link = {name: [one for one in mine if one.file.stem == name] for name in watched}
+                by_link = {name: [item for item in mine if item.file.stem == name] for name in watched}
                 for finding in unexpected(kind, mtu_bytes, case, answer, by_link):
                     wrong.append((mtu_bytes, state, case, answer, finding))
             if state not in ("all", "gro"):
                 # Where the last router finishes checksums and segments, none is wrong and none is too long.
-                arrived = [one for one in packets if one.file.stem in ("h1-eth0", "h2-eth0")]
-                wrong += [(mtu_bytes, state, one) for one in arrived if one.has_wrong_checksum]
-                wrong += [(mtu_bytes, state, one) for one in arrived if one.ip_bytes > 1500]
+                arrived = [packet for packet in packets if packet.file.stem in ("h1-eth0", "h2-eth0")]
+                wrong += [(mtu_bytes, state, item) for item in arrived if item.has_wrong_checksum]
+                wrong += [(mtu_bytes, state, item) for item in arrived if item.ip_bytes > 1500]
         lab.close()
     assert not wrong, "\n".join(map(str, wrong))
 
@@ -315,28 +315,28 @@ def is_cut(kind: Kind, mtu_bytes: int, case: Case) -> bool:
 
 
 def _ipv6_findings(kind: Kind, mtu_bytes: int, case: Case, packets: list[Packet]) -> list[str]:
-    found = [f"{one.ip_bytes} bytes of IPv6" for one in packets if one.ip_bytes > mtu_bytes]
+    texts = [f"{packet.ip_bytes} bytes of IPv6" for packet in packets if packet.ip_bytes > mtu_bytes]
     if is_cut(kind, mtu_bytes, case):
         most = mtu_bytes if kind.encapsulates else LEAST_IPV6_MTU_BYTES
-        found += [f"a fragment of {one.ip_bytes} bytes" for one in packets if one.ip_bytes > most]
-        if len(packets) < 2 or not (kind.encapsulates or all(one.has_fragment_header for one in packets)):
-            found.append(f"{len(packets)} IPv6 packets where there should be fragments")
-        return found
-    if [one.ip_bytes for one in packets] != [case.ipv4_bytes + kind.header_bytes]:
-        found.append(f"IPv6 packets of {[one.ip_bytes for one in packets]} bytes")
-    if any(one.has_fragment_header for one in packets):
-        found.append("a Fragment header that nothing needs")
-    if kind.encapsulates and any(one.dont_fragment != case.df for one in packets):
-        found.append("another DF inside")
-    return found
+        texts += [f"a fragment of {packet.ip_bytes} bytes" for packet in packets if packet.ip_bytes > most]
+        if len(packets) < 2 or not (kind.encapsulates or all(packet.has_fragment_header for packet in packets)):
+            texts.append(f"{len(packets)} IPv6 packets where there should be fragments")
+        return texts
+    if [packet.ip_bytes for packet in packets] != [case.ipv4_bytes + kind.header_bytes]:
+        texts.append(f"IPv6 packets of {[packet.ip_bytes for packet in packets]} bytes")
+    if any(packet.has_fragment_header for packet in packets):
+        texts.append("a Fragment header that nothing needs")
+    if kind.encapsulates and any(packet.dont_fragment != case.df for packet in packets):
+        texts.append("another DF inside")
+    return texts
 
 
 def _ipv4_findings(kind: Kind, mtu_bytes: int, case: Case, packets: list[Packet]) -> list[str]:
     """RFC 7915, section 5.1: no DF up to 1260 bytes, DF over that; none in what comes from fragments (5.1.1)."""
     if is_cut(kind, mtu_bytes, case):
-        flags = [one.dont_fragment for one in packets]
+        flags = [packet.dont_fragment for packet in packets]
         return [] if len(flags) > 1 and not any(flags) else [f"{len(flags)} IPv4 fragments, with DF {flags}"]
     df = case.df if kind.encapsulates else case.ipv4_bytes > LEAST_IPV6_MTU_BYTES - 20
-    if [(one.ip_bytes, one.dont_fragment) for one in packets] != [(case.ipv4_bytes, df)]:
-        return [f"IPv4 packets of {[(one.ip_bytes, one.dont_fragment) for one in packets]} bytes and DF"]
+    if [(packet.ip_bytes, packet.dont_fragment) for packet in packets] != [(case.ipv4_bytes, df)]:
+        return [f"IPv4 packets of {[(packet.ip_bytes, packet.dont_fragment) for packet in packets]} bytes and DF"]
     return []

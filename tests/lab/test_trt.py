@@ -62,6 +62,6 @@ def test_sessions_that_are_too_many_are_counted_and_never_a_hang(hub: AgentHub, 
     meant = "workloads: [{connections: {count: 30, rate: 1000, hold: 0s}}]\n"
     [trial] = run(hub, few + meant, tmp_path / "meant").trials
     assert trial.status == "ok", trial.reasons
-    own = (trial.evidence.sessions or {})["r1"]
-    assert (own.most, (own.failed or {})["sessions"]) == (20, 10)
+    of_relay = (trial.evidence.sessions or {})["r1"]
+    assert (of_relay.most, (of_relay.failed or {})["sessions"]) == (20, 10)
     assert any("r1 refused 10 sessions: its relay has at most 20" in note for note in trial.notes)

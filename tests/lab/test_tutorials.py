@@ -34,7 +34,7 @@ def check_paper(folder: Path) -> None:
 
 def check_migration(folder: Path) -> None:
     assert (folder / "figures/path-mtu-matrix.svg").stat().st_size > 0
-    found = {
+    partitions = {
         (trial["path"], trial["levels"]["errors"], trial["levels"]["clamp"]): (
             trial["metrics"]["pmtu_forward_bytes"],
             trial["metrics"]["pmtu_reverse_bytes"],
@@ -45,9 +45,9 @@ def check_migration(folder: Path) -> None:
     filtered = {False: "verdict: black-hole", True: "verdict: discovered-by-probing"}
     for clamp in (False, True):
         for path, mtu in (("6rd", 1480), ("ds-lite", 1460)):
-            assert found[path, "all", clamp] == (mtu, mtu, "verdict: discovered-by-icmp")
-            assert found[path, "no-too-big", clamp] == (mtu, mtu, filtered[clamp])
-        assert found["today", "no-too-big", clamp] == (1500, 1500, "verdict: fine")
+            assert partitions[path, "all", clamp] == (mtu, mtu, "verdict: discovered-by-icmp")
+            assert partitions[path, "no-too-big", clamp] == (mtu, mtu, filtered[clamp])
+        assert partitions["today", "no-too-big", clamp] == (1500, 1500, "verdict: fine")
 
 
 def check_repeat(folder: Path) -> None:

@@ -69,11 +69,11 @@ def test_no_trial_takes_it_for_a_step_of_the_clock(trials: list[dict[str, Any]])
 
 def test_what_needs_one_clock_is_told_with_its_uncertainty_or_not_at_all(trials: list[dict[str, Any]]) -> None:
     for trial in trials:
-        told = [name for name in trial["metrics"] if name.startswith(OF_ONE_CLOCK)]
-        assert set(told) == set(trial.get("uncertainty", {})), trial["key"]
+        metrics = [name for name in trial["metrics"] if name.startswith(OF_ONE_CLOCK)]
+        assert set(metrics) == set(trial.get("uncertainty", {})), trial["key"]
         if trial["workload"] in ("udp-stream", "voip"):
-            assert told or "so short" in str(trial["notes"]), trial["key"]
-        for name in told:
+            assert metrics or "so short" in str(trial["notes"]), trial["key"]
+        for name in metrics:
             assert trial["metrics"][name] < SECOND_NS, (trial["key"], name)
             if name.startswith("one_way_delay"):
                 assert trial["metrics"][name] > trial["uncertainty"][name], (trial["key"], name)

@@ -36,9 +36,9 @@ def run_as_nobody(directory: Path, *arguments: str | Path) -> subprocess.Complet
     if not agent.exists():  # what an earlier command started may still run from it
         shutil.copy(find_agent(), agent)
     own_library = sysconfig.get_path("stdlib")  # the other Python has one too
-    found = [path for path in sys.path if os.path.isdir(path) and path != own_library and "lib-dynload" not in path]
-    packages = {path: str(directory / f"packages-{n}") for n, path in enumerate(found)}
-    own = {"HOME": str(directory), "PYTHONPATH": os.pathsep.join(packages.values()), "SIXBENCH_AGENT": str(agent)}
+    paths = [path for path in sys.path if os.path.isdir(path) and path != own_library and "lib-dynload" not in path]
+    packages = {path: str(directory / f"packages-{n}") for n, path in enumerate(paths)}
+    fields = {"HOME": str(directory), "PYTHONPATH": os.pathsep.join(packages.values()), "SIXBENCH_AGENT": str(agent)}
     return subprocess.run(
         [
             *_with_mounts(packages),
@@ -53,7 +53,7 @@ def run_as_nobody(directory: Path, *arguments: str | Path) -> subprocess.Complet
         timeout=60,
         check=False,
         cwd=directory,
-        env={**os.environ, **own},
+        env={**os.environ, **fields},
     )
 
 

@@ -78,7 +78,7 @@ class Packet:
     @property
     def traffic_classes(self) -> list[int]:
         """The eight bits of DSCP and ECN of the IP headers, IPv4's first; of an error, those of what it quotes too."""
-        return [int(one, 0) for name in ("ip.dsfield", "ipv6.tclass") for one in _list(self.fields[name])]
+        return [int(item, 0) for name in ("ip.dsfield", "ipv6.tclass") for item in _list(self.fields[name])]
 
     @property
     def has_fragment_header(self) -> bool:

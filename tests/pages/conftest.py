@@ -36,8 +36,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """It ends with the module, for other tests count this process's children."""
-    with chromium() as found:
-        yield found
+    with chromium() as started:
+        yield started
 
 
 @pytest.fixture(scope="session")
@@ -92,9 +92,9 @@ def _of_paper(name: str) -> tuple[Run, Analysis]:
     return run, analyse(run, paper_runs.paper(name))
 
 
-def _one_of_each_kind(found: list[Drawing]) -> list[Drawing]:
+def _one_of_each_kind(result: list[Drawing]) -> list[Drawing]:
     """The first of each module that draws: the others differ in their numbers only."""
-    return list({_module_of(drawing.draw): drawing for drawing in reversed(found)}.values())
+    return list({_module_of(drawing.draw): drawing for drawing in reversed(result)}.values())
 
 
 def _module_of(draw: Callable[..., Picture]) -> str:

@@ -27,13 +27,13 @@ Opened = Callable[..., Page]
 def test_axe_core_finds_nothing(name: str, opened: Opened) -> None:
     for width in (WIDE, PHONE):
         page = opened(name, width)
-        found = Axe().run(page, options={"resultTypes": ["violations"]})
-        assert found.violations_count == 0, f"{width} px: {found.generate_report()}"
+        done = Axe().run(page, options={"resultTypes": ["violations"]})
+        assert done.violations_count == 0, f"{width} px: {done.generate_report()}"
         if width == PHONE and name != "every-figure":
             continue  # the schemes differ in colours only, and colours by width in figures only
         page.emulate_media(color_scheme="dark")
-        found = Axe().run(page, options={"resultTypes": ["violations"], "runOnly": ["color-contrast"]})
-        assert found.violations_count == 0, f"{width} px, dark: {found.generate_report()}"
+        done = Axe().run(page, options={"resultTypes": ["violations"], "runOnly": ["color-contrast"]})
+        assert done.violations_count == 0, f"{width} px, dark: {done.generate_report()}"
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -48,7 +48,7 @@ def test_nothing_scrolls_sideways_on_a_phone(name: str, opened: Opened) -> None:
 def test_text_can_be_read_on_a_phone(name: str, opened: Opened) -> None:
     sizes = opened(name, PHONE).evaluate(_TEXT_SIZES)
     assert len(sizes) > 100
-    assert [one for one in sizes if one["px"] < LEAST_TEXT_PX] == []
+    assert [size for size in sizes if size["px"] < LEAST_TEXT_PX] == []
 
 
 @pytest.mark.parametrize("width", [WIDE, PHONE])
@@ -108,7 +108,7 @@ def test_findings_are_sorted_by_keyboard(opened: Opened) -> None:
         "(cells) => cells.map((cell) => cell.dataset.v).filter((text) => text !== '').map(Number)"
     )
     assert len(values) > 10
-    assert all(one <= other for one, other in pairwise(values))
+    assert all(item <= other for item, other in pairwise(values))
 
 
 def test_paper_has_the_wide_figures_in_light_colours(opened: Opened) -> None:
@@ -123,14 +123,14 @@ def test_paper_has_the_wide_figures_in_light_colours(opened: Opened) -> None:
 
 def _reached(page: Page) -> list[str]:
     """Text of each marker that keys reach: Tab to a figure, arrows within it."""
-    found: dict[int, str] = {}
+    collected: dict[int, str] = {}
     for _ in range(page.evaluate("document.querySelectorAll('a, button, summary, select, input, svg.wide').length")):
         page.keyboard.press("Tab")
-        while (said := page.evaluate(_FOCUSED)) is not None and said["index"] not in found:
-            assert said["tip"] == said["own"]
-            found[said["index"]] = said["own"]
+        while (answer := page.evaluate(_FOCUSED)) is not None and answer["index"] not in collected:
+            assert answer["tip"] == answer["own"]
+            collected[answer["index"]] = answer["own"]
             page.keyboard.press("ArrowRight")
-    return list(found.values())
+    return list(collected.values())
 
 
 def _bright_tiles(image: Image.Image, size: int = 24) -> list[tuple[int, int]]:

@@ -90,13 +90,13 @@ def packet_socket(pid: int, interface: str, protocol: int = ETH_P_ALL) -> socket
         with open(f"/proc/{pid}/ns/net") as namespace:
             if ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), CLONE_NEWNET) != 0:
                 raise OSError(ctypes.get_errno(), f"entering the namespace of {pid}")
-        found = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(protocol))
+        raw_socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(protocol))
         for buffer in (SO_RCVBUFFORCE, SO_SNDBUFFORCE):
-            found.setsockopt(socket.SOL_SOCKET, buffer, BUFFER_BYTES)
-        found.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-        found.bind((interface, protocol))
-        found.setblocking(False)
-        return found
+            raw_socket.setsockopt(socket.SOL_SOCKET, buffer, BUFFER_BYTES)
+        raw_socket.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        raw_socket.bind((interface, protocol))
+        raw_socket.setblocking(False)
+        return raw_socket
 
     # A thread of its own, which ends: a namespace is entered by a thread alone.
     with ThreadPoolExecutor(1) as pool:

@@ -76,7 +76,7 @@ def test_clients_have_the_addresses_that_captures_show_to_an_independent_reader(
             if (address := IPv6Address(fields[name])).teredo is not None
         }
         hosts = ("198.18.0.1",) if trial.path == "to-ipv6" else ("198.18.0.1", "198.18.2.2")
-        assert {one.teredo for one in clients} == {(SERVERS[0], IPv4Address(host)) for host in hosts}
+        assert {client.teredo for client in clients} == {(SERVERS[0], IPv4Address(host)) for host in hosts}
 
 
 BEHIND_A_NAT = """
@@ -105,15 +105,15 @@ def test_a_client_behind_a_nat_is_known_by_its_mapped_address(hub: AgentHub, tmp
     assert {trial.path for trial in finished.trials} == set(CARRIED)
     for trial in finished.trials:
         files = finished.captures(trial)
-        for link, own in (("h1-n1", PRIVATE), ("n1-r1", OUTSIDE)):
+        for link, these in (("h1-n1", PRIVATE), ("n1-r1", OUTSIDE)):
             decoded = [fields for fields in read(files[link]) if fields["icmpv6.type"] not in NO_TRIAL]
             peer = "198.18.2.2" if trial.path == "to-ipv6" else "198.18.3.2"
-            assert {fields[name] for fields in decoded for name in ("ip.src", "ip.dst")} == {own, peer}, trial.key
+            assert {fields[name] for fields in decoded for name in ("ip.src", "ip.dst")} == {these, peer}, trial.key
             inner = {IPv6Address(fields[name]) for fields in decoded for name in ("ipv6.src", "ipv6.dst")}
-            assert (SERVERS[0], IPv4Address(OUTSIDE)) in {one.teredo for one in inner}
+            assert (SERVERS[0], IPv4Address(OUTSIDE)) in {item.teredo for item in inner}
             # The obscured port is the one that the NAT sends from.
-            ports = {fields["udp.srcport"].split(",")[0] for fields in decoded if fields["ip.src"] == own}
-            obscured = {int(one) >> 32 & 0xFFFF for one in inner if one.teredo == (SERVERS[0], IPv4Address(OUTSIDE))}
+            ports = {fields["udp.srcport"].split(",")[0] for fields in decoded if fields["ip.src"] == these}
+            obscured = {int(item) >> 32 & 0xFFFF for item in inner if item.teredo == (SERVERS[0], IPv4Address(OUTSIDE))}
             assert {str(port ^ 0xFFFF) for port in obscured} == ports
 
 
@@ -132,13 +132,13 @@ def test_bubbles_open_the_nat(hub: AgentHub, tmp_path: Path, path: str, peer: st
         packets = datagrams(watched.file(tmp_path))
     finally:
         lab.close()
-    bubbles = [(one["ip.src"], one["ip.dst"]) for one in packets if one["ipv6.nxt"] == str(NO_NEXT_HEADER)]
-    direct = [one for one in packets if {one["ip.src"], one["ip.dst"]} == {OUTSIDE, peer}]
+    bubbles = [(packet["ip.src"], packet["ip.dst"]) for packet in packets if packet["ipv6.nxt"] == str(NO_NEXT_HEADER)]
+    direct = [packet for packet in packets if {packet["ip.src"], packet["ip.dst"]} == {OUTSIDE, peer}]
     assert direct, packets
-    servers = {str(one) for one in SERVERS}
+    servers = {str(server) for server in SERVERS}
     assert any(servers & set(ends) for ends in bubbles) or any(peer in ends for ends in bubbles), packets
-    first = packets.index(next(one for one in direct if one["ipv6.nxt"] != str(NO_NEXT_HEADER)))
-    assert any(one["ipv6.nxt"] == str(NO_NEXT_HEADER) for one in packets[:first]), packets
+    first = packets.index(next(item for item in direct if item["ipv6.nxt"] != str(NO_NEXT_HEADER)))
+    assert any(packet["ipv6.nxt"] == str(NO_NEXT_HEADER) for packet in packets[:first]), packets
 
 
 FIELDS = ("ip.src", "ip.dst", "ipv6.src", "ipv6.dst", "icmpv6.type", "ipv6.nxt", "udp.srcport")

@@ -79,16 +79,16 @@ class Bench:
             begin(laboratory, "peers")
             pids = [laboratory.agents[name].pid for name in ("h1", "h2")]
             ways = [self._our_way(opened, *pids), self._way_of_peer(opened)]
-            found = send(ways, count, RATE_PER_S, UNDER_WAY_S)
-        return ours.wires[0].impairments[0], found[0], found[1]
+            arrivals = send(ways, count, RATE_PER_S, UNDER_WAY_S)
+        return ours.wires[0].impairments[0], arrivals[0], arrivals[1]
 
     def _tell_peer(self, lines: Sequence[str]) -> None:
-        told = [
+        texts = [
             f"TC_LIB_DIR=/distributions tc {line.replace('dev eth0', 'dev vec1')}"
             for line in lines
             if "dev eth0" in line
         ]
-        self.peer.run(" && ".join(["{ tc qdisc del dev vec1 root 2>/dev/null || true; }", *told]))
+        self.peer.run(" && ".join(["{ tc qdisc del dev vec1 root 2>/dev/null || true; }", *texts]))
 
     def _our_way(self, opened: ExitStack, near: int, far: int) -> FrameLink:
         def sent(number: int) -> bytes:
@@ -150,20 +150,22 @@ def late_by(outcome: Outcome, way: Impairments) -> list[int]:
     return [delay_ns - way.delay_ns for copies in outcome.delays_ns.values() for delay_ns in copies]
 
 
-def assert_share(found: int, count: int, ratio: float) -> None:
+def assert_share(result: int, count: int, ratio: float) -> None:
     """That a count is one of so many, each with this probability."""
-    assert abs(found - count * ratio) <= DEVIATIONS * sqrt(count * ratio * (1 - ratio)) + 1, (found, count, ratio)
+    assert abs(result - count * ratio) <= DEVIATIONS * sqrt(count * ratio * (1 - ratio)) + 1, (result, count, ratio)
 
 
-def distance(one: list[int], other: list[int], room_ns: int) -> float:
+def distance(first: list[int], other: list[int], room_ns: int) -> float:
     """Distance of two empirical distributions, as Kolmogorov's, where neither value counts as the later for so
     little."""
-    one, other = sorted(one), sorted(other)
-    return max(_ahead(one, other, room_ns), _ahead(other, one, room_ns))
+    first, other = sorted(first), sorted(other)
+    return max(_ahead(first, other, room_ns), _ahead(other, first, room_ns))
 
 
-def _ahead(one: list[int], other: list[int], room_ns: int) -> float:
-    return max((at + 1) / len(one) - bisect_right(other, value + room_ns) / len(other) for at, value in enumerate(one))
+def _ahead(item: list[int], other: list[int], room_ns: int) -> float:
+    return max(
+        (at + 1) / len(item) - bisect_right(other, value + room_ns) / len(other) for at, value in enumerate(item)
+    )
 
 
 def width(values: list[int]) -> int:

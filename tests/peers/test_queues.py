@@ -46,7 +46,7 @@ def peer(router: Agent) -> Iterator[UmlPeer]:
 )
 def test_the_kernel_makes_the_queue_that_was_asked_for(peer: UmlPeer, settings: str, shown: str) -> None:
     link = read_topology_only(parse_yaml(TOPOLOGY.format(settings=settings), "peers.yaml")).wires[0]
-    told = [f"tc {line}" for line in queue_lines(link, link.ends[0])]
-    peer.run(" && ".join(["{ tc qdisc del dev eth0 root 2>/dev/null || true; }", *told]))
+    texts = [f"tc {line}" for line in queue_lines(link, link.ends[0])]
+    peer.run(" && ".join(["{ tc qdisc del dev eth0 root 2>/dev/null || true; }", *texts]))
     lines = [" ".join(line.split()) for line in peer.run("tc qdisc show dev eth0").stdout.splitlines()]
     assert f"qdisc {shown}" in [line.partition(" drop_batch")[0] for line in lines]

@@ -92,12 +92,12 @@ def test_ours_and_others_answer_the_same(ask: Ask, other: str) -> None:
     questions = (*QUESTIONS, CHECKED, POINTER)
     *ours, checked, pointer = ask(OURS, questions)
     *theirs, other_checked, other_pointer = ask(other, questions)
-    for question, own, its in zip(QUESTIONS, ours, theirs, strict=True):
-        assert own == its, question
+    for question, our, its in zip(QUESTIONS, ours, theirs, strict=True):
+        assert our == its, question
     # Who checks signatures gets nothing that was made up (RFC 6147 section 5.5). BIND makes it where nothing is signed.
     assert checked == ("NOERROR", [])
-    made = ("NOERROR", [["server.", "AAAA", "2001:db8:64::c612:102"]])
-    assert other_checked == (made if other == "bind9" else checked)
+    synthesised = ("NOERROR", [["server.", "AAAA", "2001:db8:64::c612:102"]])
+    assert other_checked == (synthesised if other == "bind9" else checked)
     # Ours and BIND's have a CNAME besides (RFC 6147 section 5.3.1 has both ways).
     records = [record[1:] for record in pointer[1]]
     assert sorted(records) == [["CNAME", "2.1.18.198.in-addr.arpa."], ["PTR", "server."]]
@@ -116,8 +116,8 @@ EXCLUDED = {"mapped": ["2001:db8:64::c612:104"], "partly": ["2001:db8::5"]}
 NOT_EXCLUDED = {"mapped": ["::ffff:198.18.1.4"], "partly": ["2001:db8::5", "::ffff:198.18.1.5"]}
 
 
-@pytest.mark.parametrize(("resolver", "told"), [(OURS, EXCLUDED), ("bind9", EXCLUDED), ("unbound", NOT_EXCLUDED)])
-def test_ipv6_addresses_are_kept_and_mapped_ones_are_excluded(resolver: str, told: dict[str, list[str]]) -> None:
+@pytest.mark.parametrize(("resolver", "message"), [(OURS, EXCLUDED), ("bind9", EXCLUDED), ("unbound", NOT_EXCLUDED)])
+def test_ipv6_addresses_are_kept_and_mapped_ones_are_excluded(resolver: str, message: dict[str, list[str]]) -> None:
     """RFC 6147 sections 5.1.1 and 5.1.4. unbound has no setting for addresses that are excluded."""
     experiment = read_experiment(parse_yaml(f"experiment: names\n{NETWORK}", "test.yaml"), MECHANISMS)
     path = experiment.path(resolver)
@@ -128,7 +128,7 @@ def test_ipv6_addresses_are_kept_and_mapped_ones_are_excluded(resolver: str, tol
     with AgentHub(find_agent()) as hub:
         laboratory = Laboratory(hub, network, EBPF.name)
         try:
-            for name, expected in (KEPT | told).items():
+            for name, expected in (KEPT | message).items():
                 dig = ["dig", "@2001:2::2", "+short", name, "AAAA"]
                 done = laboratory.agents["client"].call("exec", argv=dig)
                 assert sorted(done["stdout"].split()) == sorted(expected), name
@@ -144,7 +144,7 @@ def test_questions_of_the_workload_dns64_are_answered_rightly_by_each(tmp_path: 
     file.write_text(f"{paths}workloads: [{{dns64: {{rate: 200, duration: 300ms}}}}]\nblocks: 1\n")
     command = [sys.executable, "-m", "sixbench", "run", str(file), "--out", str(tmp_path / "run"), "--quiet"]
     subprocess.run(command, check=True, capture_output=True)
-    trials = [json.loads(one.read_text()) for one in (tmp_path / "run").glob("trials/*/trial.json")]
+    trials = [json.loads(item.read_text()) for item in (tmp_path / "run").glob("trials/*/trial.json")]
     assert sorted(trial["path"] for trial in trials) == sorted((OURS, *OTHERS))
     for trial in trials:
         # A busy machine may keep the client from asking in time, which is no fault of the resolver.

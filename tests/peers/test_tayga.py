@@ -62,7 +62,7 @@ def test_every_workload_goes_through_tayga_with_evidence(hub: AgentHub, tmp_path
 
 
 def test_tayga_and_ours_tell_the_same_path_mtus(hub: AgentHub, tmp_path: Path) -> None:
-    found = {}
+    collected = {}
     for engine in ("tayga", "user"):
         text = EXPERIMENT.format(mtu=1300, engine=engine, workloads="[pmtu]")
         finished = run(hub, text, tmp_path / engine)
@@ -70,9 +70,9 @@ def test_tayga_and_ours_tell_the_same_path_mtus(hub: AgentHub, tmp_path: Path) -
         for trial in finished.trials:
             record = json.loads((finished.directory / "trials" / trial.key / "trial.json").read_text())
             sides = (record["client"]["forward"], record["server"]["reverse"])
-            told = [(side["kernel_bytes"], side["probed_bytes"]) for side in sides]
-            found.setdefault(trial.path, {})[engine] = told
-    for path, by_engine in found.items():
+            actual_sides = [(side["kernel_bytes"], side["probed_bytes"]) for side in sides]
+            collected.setdefault(trial.path, {})[engine] = actual_sides
+    for path, by_engine in collected.items():
         assert by_engine["tayga"] == by_engine["user"], path
 
 

@@ -176,8 +176,8 @@ def check_packet(case: Case, version: int, packet: dict[str, Any], source: Side)
 
 def headers(packet: dict[str, Any]) -> list[dict[str, Any]]:
     """The IP headers, outermost first, which tshark puts into one entry by family."""
-    found = {name: packet[name] for name in ("ip", "ipv6") if name in packet}
-    by_name = {name: list(it) if isinstance(it, list) else [it] for name, it in found.items()}
+    packets = {name: packet[name] for name in ("ip", "ipv6") if name in packet}
+    by_name = {name: list(it) if isinstance(it, list) else [it] for name, it in packets.items()}
     order = [name for name in packet["frame"]["frame.protocols"].split(":") if name in by_name]
     return [by_name[name].pop(0) for name in order]
 

@@ -24,15 +24,15 @@ def peer(router: Agent) -> Iterator[UmlPeer]:
 
 def processes_of(marker: str) -> list[str]:
     """Processes whose command line names the marker."""
-    found = []
+    processes = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:
             continue
         if marker in line:
-            found.append(f"{folder.name} {line}")
-    return found
+            processes.append(f"{folder.name} {line}")
+    return processes
 
 
 def test_a_command_gives_its_exit_code_and_both_outputs_unchanged(peer: UmlPeer) -> None:
@@ -116,9 +116,9 @@ def test_nothing_is_left_when_its_owner_is_killed(router: Agent, tmp_path: Path)
 
 def test_what_netem_and_fq_do_in_it(peer: UmlPeer) -> None:
     peer.run("tc qdisc add dev lo root netem delay 20ms")
-    said = peer.run("ping -n -c 3 -i 0.2 127.0.0.1").stdout
-    times = [float(line.rpartition("time=")[2].split()[0]) for line in said.splitlines() if "time=" in line]
+    stdout = peer.run("ping -n -c 3 -i 0.2 127.0.0.1").stdout
+    times = [float(line.rpartition("time=")[2].split()[0]) for line in stdout.splitlines() if "time=" in line]
     assert len(times) == 3
-    assert all(it >= 40 for it in times), said  # 20 ms each way: never less, however busy the machine is
+    assert all(it >= 40 for it in times), stdout  # 20 ms each way: never less, however busy the machine is
     peer.run("tc qdisc replace dev lo root fq maxrate 1mbit && tc qdisc show dev lo | grep -q 'fq.*maxrate 1Mbit'")
     peer.run("tc qdisc del dev lo root")

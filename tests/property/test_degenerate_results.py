@@ -61,8 +61,8 @@ def is_right(name: str, params: dict[str, Any], results: dict[Side, Any]) -> boo
         for side, result in results.items():
             for part, (workload, asked) in parts.items():
                 of_part = result if part is None else result["parts"][part]
-                for one in of_part.get("repetitions", [{"probe": of_part}]):
-                    check_result(workload, side, asked, one["probe"], "a trial")
+                for repetition in of_part.get("repetitions", [{"probe": of_part}]):
+                    check_result(workload, side, asked, repetition["probe"], "a trial")
     except AgentError:
         return False
     return True

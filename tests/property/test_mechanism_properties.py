@@ -59,7 +59,7 @@ def wires(draw: st.DrawFn) -> Wires:
     if shape == "any" and routers > 1:
         ends = st.integers(0, routers - 1)
         pairs += [pair for pair in draw(st.lists(st.tuples(ends, ends), max_size=4)) if pair[0] != pair[1]]
-    named = [(f"r{one}", f"r{other}") for one, other in pairs]
+    named = [(f"r{item}", f"r{other}") for item, other in pairs]
     hosts = draw(st.integers(2, 4))
     for host in range(hosts):
         for router in draw(st.lists(st.integers(0, routers - 1), min_size=1, max_size=2)):
@@ -90,17 +90,17 @@ def topology(links: list[list[str]], mtus: list[int], by_hand: dict[str, tuple[s
     names = sorted({name for link in links for name in link})
     nodes = {name: Node(name=name, kind="host" if name[0] == "h" else "router") for name in names}
     count = Counter[str]()
-    made = []
+    collected = []
     for index, (link, mtu_bytes) in enumerate(zip(links, mtus, strict=True)):
         given = by_hand.get(f"l{index}", ())
-        ipv4 = tuple(IPv4Interface(one) for one in given if ":" not in one) or link_ipv4(index)
-        ipv6 = tuple(IPv6Interface(one) for one in given if ":" in one) or link_ipv6(index)
+        ipv4 = tuple(IPv4Interface(given_item) for given_item in given if ":" not in given_item) or link_ipv4(index)
+        ipv6 = tuple(IPv6Interface(given_item) for given_item in given if ":" in given_item) or link_ipv6(index)
         ends = []
         for name, address4, address6 in zip(link, ipv4, ipv6, strict=True):
             ends.append(Interface(node=name, name=f"eth{count[name]}", ipv4=address4, ipv6=address6))
             count[name] += 1
-        made.append(Link(name=f"l{index}", ends=(ends[0], ends[1]), mtu_bytes=mtu_bytes))
-    return Topology(nodes=nodes, links=tuple(made))
+        collected.append(Link(name=f"l{index}", ends=(ends[0], ends[1]), mtu_bytes=mtu_bytes))
+    return Topology(nodes=nodes, links=tuple(collected))
 
 
 @st.composite
@@ -122,7 +122,7 @@ def paths(draw: st.DrawFn, names: list[str], mechanism: str) -> Path:
         options["mtu"] = draw(st.sampled_from([1279, 1280, 1400, 1480, 2000]))
     if kind.option("pmtu") is not None and draw(st.integers(0, 3)) == 0:
         options["pmtu"] = draw(st.sampled_from(["static", "dynamic"]))
-    own: dict[str, st.SearchStrategy[Scalar]] = {
+    paths: dict[str, st.SearchStrategy[Scalar]] = {
         "private": st.just(True),
         "relay": st.sampled_from([*names, "nowhere"]),
         "br": st.sampled_from([*names, "nowhere"]),
@@ -150,8 +150,8 @@ def paths(draw: st.DrawFn, names: list[str], mechanism: str) -> Path:
         "key": st.sampled_from([0, 7]),
     }
     for option in kind.options:
-        if option.name in own and draw(st.booleans()):
-            options[option.name] = draw(own[option.name])
+        if option.name in paths and draw(st.booleans()):
+            options[option.name] = draw(paths[option.name])
     return Path(name="p", mechanism=mechanism, family=kind.family(options), nodes=tuple(nodes), options=options)
 
 
@@ -231,7 +231,10 @@ def check_ways(network: Network) -> None:
     assert first.source in forwarding.addresses_of[first.near]
     assert last.destination in forwarding.addresses_of[last.far]
     assert forwarding.there() == steps_of(claimed)
-    finds_by_port = [*network.tunnels, *(one for one in network.translators if "domain" in one.mapping)]
+    finds_by_port = [
+        *network.tunnels,
+        *(translator for translator in network.translators if "domain" in translator.mapping),
+    ]
     is_shared = any(last.source in device.prefixes[0] for device in finds_by_port if device.prefixes)
     if not is_shared or len(network.legs) == 1:
         # Otherwise answers find their softwire by their ports, and packets here have none.

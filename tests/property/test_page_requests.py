@@ -43,8 +43,8 @@ BODIES = VALUES.map(lambda value: json.dumps(value).encode()) | DEEP | TWICE | s
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    with served(tmp_path_factory.mktemp("runs")) as one:
-        yield one
+    with served(tmp_path_factory.mktemp("runs")) as served_page:
+        yield served_page
 
 
 @given(address=st.sampled_from(ADDRESSES), body=BODIES)

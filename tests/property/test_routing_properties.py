@@ -35,7 +35,7 @@ def networks(draw: st.DrawFn) -> Topology:
     if routers > 1:
         ends = st.integers(0, routers - 1)
         pairs += [pair for pair in draw(st.lists(st.tuples(ends, ends), max_size=8)) if pair[0] != pair[1]]
-    named = [(f"r{one}", f"r{other}") for one, other in pairs]
+    named = [(f"r{item}", f"r{other}") for item, other in pairs]
     hosts = draw(st.integers(2, 4))
     for host in range(hosts):
         for router in draw(st.lists(st.integers(0, routers - 1), min_size=1, max_size=2)):
@@ -43,15 +43,15 @@ def networks(draw: st.DrawFn) -> Topology:
     links = draw(st.permutations([draw(st.permutations(pair)) for pair in named]))
     nodes = {f"r{index}": Node(name=f"r{index}", kind="router") for index in range(routers)}
     nodes |= {f"h{index}": Node(name=f"h{index}", kind="host") for index in range(hosts)}
-    made = []
+    networks = []
     count = dict.fromkeys(nodes, 0)
-    for index, (one, other) in enumerate(links):
+    for index, (item, other) in enumerate(links):
         both = []
-        for name, ipv4, ipv6 in zip((one, other), link_ipv4(index), link_ipv6(index), strict=True):
+        for name, ipv4, ipv6 in zip((item, other), link_ipv4(index), link_ipv6(index), strict=True):
             both.append(Interface(node=name, name=f"eth{count[name]}", ipv4=ipv4, ipv6=ipv6))
             count[name] += 1
-        made.append(Link(name=f"l{index}", ends=(both[0], both[1]), mtu_bytes=1500))
-    return Topology(nodes=nodes, links=tuple(made))
+        networks.append(Link(name=f"l{index}", ends=(both[0], both[1]), mtu_bytes=1500))
+    return Topology(nodes=nodes, links=tuple(networks))
 
 
 @given(networks())
@@ -65,8 +65,8 @@ def test_the_routes_of_all_nodes_at_once_are_those_of_each_by_itself(topology: T
     links = tuple(
         link for link in topology.links if all(end.node not in hosts or kept[end.node] is link for end in link.ends)
     )
-    for one in (topology, replace(topology, links=links)):
-        assert all_routes(one) == {name: [*routes(one, name, 4), *routes(one, name, 6)] for name in one.nodes}
+    for item in (topology, replace(topology, links=links)):
+        assert all_routes(item) == {name: [*routes(item, name, 4), *routes(item, name, 6)] for name in item.nodes}
 
 
 class Forwarding:

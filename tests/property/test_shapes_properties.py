@@ -67,23 +67,23 @@ def test_its_addresses_are_disjoint(topology: Topology) -> None:
         assert len({end.ip for end in ends}) == len(ends)
         networks: list[Any] = sorted({end.network for end in ends})
         assert len(networks) == len(topology.links)
-        assert all(one.broadcast_address < other.network_address for one, other in pairwise(networks))
+        assert all(item.broadcast_address < other.network_address for item, other in pairwise(networks))
 
 
 @settings(max_examples=40)
 @given(shapes())
 def test_its_routes_lead_to_what_there_is_and_to_nothing_else(topology: Topology) -> None:
     """Aggregated: prefixes of the network that are not a node's own, all of them, each once."""
-    for name, found in all_routes(topology).items():
+    for name, all_route in all_routes(topology).items():
         for version in (4, 6):
-            prefixes: list[Any] = [route.prefix for route in found if route.family == version]
+            prefixes: list[Any] = [route.prefix for route in all_route if route.family == version]
             if prefixes in ([], [None]):
                 continue
             everything: set[Any] = {link.ends[0].address(version).network for link in topology.links}  # type: ignore[arg-type, union-attr]
-            own = {link.ends[0].address(version).network for link in topology.links_of(name)}  # type: ignore[arg-type, union-attr]
-            assert list(collapse_addresses(prefixes)) == list(collapse_addresses(everything - own))
+            networks = {link.ends[0].address(version).network for link in topology.links_of(name)}  # type: ignore[arg-type, union-attr]
+            assert list(collapse_addresses(prefixes)) == list(collapse_addresses(everything - networks))
             assert sum(prefix.num_addresses for prefix in prefixes) == sum(
-                one.num_addresses for one in everything - own
+                network.num_addresses for network in everything - networks
             )
 
 

@@ -65,9 +65,9 @@ def test_the_unit_does_not_matter(pairs: list[tuple[float, float]], factor: floa
 
 @given(PAIRS, st.floats(0, 1), st.floats(0, 1))
 def test_a_wider_margin_holds_what_a_narrower_one_does(
-    pairs: list[tuple[float, float]], one: float, other: float
+    pairs: list[tuple[float, float]], margin: float, other: float
 ) -> None:
-    narrow, wide = sorted((one, other))
+    narrow, wide = sorted((margin, other))
     assert _compare(pairs, wide).equivalent or not _compare(pairs, narrow).equivalent
 
 

@@ -98,14 +98,14 @@ def test_addresses_by_hand(read: Callable[[str], Experiment]) -> None:
     ],
 )
 def test_addresses_that_cannot_be(problems: Callable[[str], list[str]], addresses: str, message: str) -> None:
-    found = problems(HAND.format(first=addresses, second="mtu: 1500"))
-    assert 1 <= len(found) <= 2, "one for each address at most"
-    assert all(line.startswith("test.yaml:5: topology.links.0.ip") for line in found)
-    assert message in found[0]
+    actual_problems = problems(HAND.format(first=addresses, second="mtu: 1500"))
+    assert 1 <= len(actual_problems) <= 2, "one for each address at most"
+    assert all(line.startswith("test.yaml:5: topology.links.0.ip") for line in actual_problems)
+    assert message in actual_problems[0]
 
 
 def test_of_two_that_overlap_the_later_is_told(problems: Callable[[str], list[str]]) -> None:
-    [found] = problems(HAND.format(first="ipv4: [10.1.0.1/24, 10.1.0.2/24]", second="ipv4: [10.0.0.1/8, 10.0.0.2/8]"))
-    assert found.startswith(
+    [problem] = problems(HAND.format(first="ipv4: [10.1.0.1/24, 10.1.0.2/24]", second="ipv4: [10.0.0.1/8, 10.0.0.2/8]"))
+    assert problem.startswith(
         "test.yaml:6: topology.links.1.ipv4: the prefix 10.0.0.0/8 overlaps 10.1.0.0/24 of the link"
     )

@@ -38,23 +38,27 @@ def logs(generator: np.random.Generator, runs: int, blocks: int, trial_s: float)
 
 
 def run_of(blocks: int, trial_s: float, place: LostPlace) -> Run:
-    made = synthetic.small(blocks=blocks)
+    small_run = synthetic.small(blocks=blocks)
     generator = np.random.default_rng(2)
     trials = []
-    for trial in made.trials:
+    for trial in small_run.trials:
         if trial.combination == "c0001":
             value = float(np.exp(logs(generator, 1, 1, trial_s)[0, 0])) * (CHANGE if trial.path == "ipv6" else 1.0)
             evidence = replace(trial.evidence, losses=Losses(located=(place,)))
             params = trial.params | {"duration_ns": int(trial_s * 1e9)}
             known = replace(trial, metrics={"goodput_bps": value}, status="ok", reasons=[])
             trials.append(replace(known, evidence=evidence, params=params))
-    experiment = replace(made.manifest.experiment, blocks=Blocks(minimum=blocks, maximum=blocks))
-    return synthetic.replace_run(replace(made, trials=trials), experiment=experiment).in_memory()
+    experiment = replace(small_run.manifest.experiment, blocks=Blocks(minimum=blocks, maximum=blocks))
+    return synthetic.replace_run(replace(small_run, trials=trials), experiment=experiment).in_memory()
 
 
 def hint(run: Run) -> tuple[Finding, str]:
-    [found] = [one for one in analyse(run).findings if one.metric == "goodput" and one.path == "ipv6"]
-    return found, marks.hint(found, run.trials).replace("\u00a0", " ")
+    [finding] = [
+        each_finding
+        for each_finding in analyse(run).findings
+        if each_finding.metric == "goodput" and each_finding.path == "ipv6"
+    ]
+    return finding, marks.hint(finding, run.trials).replace("\u00a0", " ")
 
 
 def decided(blocks: int, trial_s: float) -> float:
@@ -63,15 +67,15 @@ def decided(blocks: int, trial_s: float) -> float:
     generator = np.random.default_rng(5)
     path, base = (np.exp(logs(generator, runs, blocks, trial_s)) for _ in range(2))
     pairs = [
-        Pairs(path=(CHANGE * own).tolist(), baseline=other.tolist()) for own, other in zip(path, base, strict=True)
+        Pairs(path=(CHANGE * these).tolist(), baseline=other.tolist()) for these, other in zip(path, base, strict=True)
     ]
     compared = compare_all(pairs, confidence=0.95, margin=0.01, estimator="biweight")
-    return sum(one.direction == "lower" for one in compared) / runs
+    return sum(comparison.direction == "lower" for comparison in compared) / runs
 
 
 def test_both_pieces_of_advice_on_random_loss_decide_what_was_undecided() -> None:
-    found, text = hint(run_of(6, TRIAL_S, LOST))
-    assert found.mark in ("undecided", "too variable")
+    result, text = hint(run_of(6, TRIAL_S, LOST))
+    assert result.mark in ("undecided", "too variable")
     advice = re.match(r"about (\d+) blocks or trials of ([\d.]+) s would tell ([\d.]+) %", text)
     assert advice, text
     blocks, trial_s = int(advice[1]), float(advice[2])

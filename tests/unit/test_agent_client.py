@@ -146,7 +146,7 @@ def test_an_agent_that_dies_fails_what_it_was_asked_and_what_follows(start: Star
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message",
     [
         "garbage",
         "",
@@ -168,8 +168,8 @@ def test_an_agent_that_dies_fails_what_it_was_asked_and_what_follows(start: Star
         "\\xff\\xfe",
     ],
 )
-def test_an_agent_that_talks_nonsense_is_given_up(start: Start, said: str) -> None:
-    agent = start(GREET + f"take()\nos.write(1, {said.encode('latin-1')!r} + bytes([10]))\ntake()")
+def test_an_agent_that_talks_nonsense_is_given_up(start: Start, message: str) -> None:
+    agent = start(GREET + f"take()\nos.write(1, {message.encode('latin-1')!r} + bytes([10]))\ntake()")
     with pytest.raises(AgentError, match="answered with something that is no response") as caught:
         agent.call("cancel", session="x")
     assert caught.value.code == "agent-broken"
@@ -336,8 +336,8 @@ def test_where_the_binary_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def children() -> list[int]:
     """Processes of ours that run fake agents."""
-    own = Path(f"/proc/{os.getpid()}/task").glob("*/children")
-    pids = [int(pid) for path in own for pid in path.read_text().split()]
+    files = Path(f"/proc/{os.getpid()}/task").glob("*/children")
+    pids = [int(pid) for path in files for pid in path.read_text().split()]
     return [pid for pid in pids if registry.start_ticks(pid) is not None]
 
 

@@ -47,7 +47,11 @@ IPV6 = frozenset[Any]({6})
 
 def given_to_agent(kind: WorkloadKind) -> list[Parameter]:
     """The parameters that an agent is given as they are."""
-    return [one for one in kind.parameters if one.column in kind.agent_params({one.column: sample(one)})]
+    return [
+        parameter
+        for parameter in kind.parameters
+        if parameter.column in kind.agent_params({parameter.column: sample(parameter)})
+    ]
 
 
 def sample(parameter: Parameter) -> Scalar:
@@ -66,24 +70,24 @@ def is_refused(kind: WorkloadKind, parameter: Parameter, value: Scalar) -> bool:
 
 @pytest.mark.parametrize("kind", OF_AGENT, ids=lambda kind: kind.name)
 def test_the_agent_reads_what_experiments_set(kind: WorkloadKind) -> None:
-    assert {one.column for one in given_to_agent(kind)} <= AGENT[kind.served_by].keys()
+    assert {given_item.column for given_item in given_to_agent(kind)} <= AGENT[kind.served_by].keys()
 
 
 @pytest.mark.parametrize("kind", OF_AGENT, ids=lambda kind: kind.name)
 def test_both_have_the_same_defaults(kind: WorkloadKind) -> None:
-    for one in given_to_agent(kind):
-        if one.column not in SENT_ALWAYS:
-            assert AGENT[kind.served_by][one.column].get("default") == one.default, one.name
+    for given_item in given_to_agent(kind):
+        if given_item.column not in SENT_ALWAYS:
+            assert AGENT[kind.served_by][given_item.column].get("default") == given_item.default, given_item.name
 
 
 @pytest.mark.parametrize("kind", OF_AGENT, ids=lambda kind: kind.name)
 def test_the_agent_takes_whatever_an_experiment_may_set(kind: WorkloadKind) -> None:
-    for one in given_to_agent(kind):
-        form = AGENT[kind.served_by][one.column]
-        assert set(one.choices) <= set(form.get("choices", one.choices)), one.name
-        for bound in (one.minimum, one.maximum):
-            if bound is not None and not is_refused(kind, one, int(bound)):
-                assert form["minimum"] <= bound <= form["maximum"], one.name
+    for given_item in given_to_agent(kind):
+        form = AGENT[kind.served_by][given_item.column]
+        assert set(given_item.choices) <= set(form.get("choices", given_item.choices)), given_item.name
+        for bound in (given_item.minimum, given_item.maximum):
+            if bound is not None and not is_refused(kind, given_item, int(bound)):
+                assert form["minimum"] <= bound <= form["maximum"], given_item.name
 
 
 @pytest.mark.parametrize("transport", [{"transport": "tcp"}, {"transport": "udp", "datagram_bytes": 64, "rate_bps": 1}])
@@ -95,7 +99,7 @@ def test_the_agent_reads_what_its_flows_are_given(transport: Params) -> None:
 
 
 def test_no_parameter_of_the_agent_is_forgotten() -> None:
-    settable = {(kind.served_by, one.column) for kind in OF_AGENT for one in given_to_agent(kind)}
+    settable = {(kind.served_by, given_item.column) for kind in OF_AGENT for given_item in given_to_agent(kind)}
     assert {(name, column) for name, table in AGENT.items() for column in table} == settable | AGENT_ALONE
 
 

@@ -31,9 +31,9 @@ ROW = re.compile(rf"^IPv4 ({NUMBER}) → \S+ ({NUMBER}) (\S+)$")
 def random_run(seed: int) -> Run:
     """A run with wild trials, blocks without a trial of one path, and losses of which some are zero."""
     dice = random.Random(seed)
-    made = synthetic.small(blocks=dice.choice([2, 4, 5, 7, 12]))
+    small_run = synthetic.small(blocks=dice.choice([2, 4, 5, 7, 12]))
     trials = []
-    for trial in made.trials:
+    for trial in small_run.trials:
         metrics = dict(trial.metrics)
         if dice.random() < 0.2:
             metrics = {name: value * dice.choice([0.04, 0.5, 7.0]) for name, value in metrics.items()}
@@ -42,7 +42,7 @@ def random_run(seed: int) -> Run:
         is_missing = dice.random() < 0.1
         status = "failed" if is_missing and trial.status == "ok" else trial.status
         trials.append(replace(trial, metrics={} if is_missing else metrics, status=status))
-    return replace(made, trials=trials).in_memory()
+    return replace(small_run, trials=trials).in_memory()
 
 
 def number(text: str) -> float:
@@ -52,8 +52,8 @@ def number(text: str) -> float:
 def agree(value: str, baseline: str, change: str, *, is_percent: bool) -> bool:
     """True if the texts agree to the last digit of the change; a tie may be rounded to either side."""
     decimals = len(change.partition(".")[2])
-    own, base = number(value), number(baseline)
-    computed = 100 * (own / base - 1) if is_percent else own - base
+    actual_number, base = number(value), number(baseline)
+    computed = 100 * (actual_number / base - 1) if is_percent else actual_number - base
     return abs(computed - number(change)) <= (0.5 + 1e-5) * 10**-decimals
 
 
@@ -66,18 +66,18 @@ def analysed() -> Iterator[tuple[Run, Analysis]]:
 def test_values_give_the_printed_change_in_every_row_of_every_table() -> None:
     checked = 0
     for _, analysis in analysed():
-        for made in tables.finding_tables(analysis.findings, 0.95):
-            names = [column.name for column in made.columns]
+        for finding_table in tables.finding_tables(analysis.findings, 0.95):
+            names = [column.name for column in finding_table.columns]
             at = names.index(next(name for name in names if name.startswith("change")))
             unit = re.search(r"\((.+)\)", names[at])
-            for row in made.rows:
+            for row in finding_table.rows:
                 value, baseline, change = row[at - 2 : at + 1]
                 text = change if unit else change.rpartition(" ")[0]
                 if unit and unit[1] == "%" and re.fullmatch(NUMBER, value) and re.fullmatch(NUMBER, text):
-                    assert agree(value, baseline, text, is_percent=True), (made.title, row)
+                    assert agree(value, baseline, text, is_percent=True), (finding_table.title, row)
                     checked += 1
                 elif unit and unit[1] == "pp":
-                    assert agree(value, baseline, text, is_percent=False), (made.title, row)
+                    assert agree(value, baseline, text, is_percent=False), (finding_table.title, row)
                     checked += 1
     assert checked > 50
 
@@ -86,10 +86,10 @@ def test_values_give_the_printed_change_in_every_answer() -> None:
     checked = 0
     for run, analysis in analysed():
         for answer in answers.answer_rows(analysis, run.manifest.experiment.statistics, run.trials):
-            found = ROW.match(answer.values.replace("\u00a0", " "))
-            if found and answer.change:
+            row_match = ROW.match(answer.values.replace("\u00a0", " "))
+            if row_match and answer.change:
                 change = answer.change.split()[0]
-                assert agree(found[2], found[1], change, is_percent=True), (answer.values, answer.change)
+                assert agree(row_match[2], row_match[1], change, is_percent=True), (answer.values, answer.change)
                 checked += 1
     assert checked > 5
 

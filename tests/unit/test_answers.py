@@ -25,11 +25,15 @@ pytestmark = pytest.mark.computes
 ANSWERS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "answers.json").read_text(encoding="utf-8"))
 """Answers of agents in a run of all workloads; long lists are cut."""
 
-OF_NODES = [one for one in ANSWERS if one["op"] not in ("run", "finish")]
+OF_NODES = [answer for answer in ANSWERS if answer["op"] not in ("run", "finish")]
 RESULTS_OF = {
-    (one["workload"], json.dumps(one["params"], sort_keys=True), "client" if one["op"] == "run" else "server"): one
-    for one in ANSWERS
-    if one["op"] in ("run", "finish")
+    (
+        answer["workload"],
+        json.dumps(answer["params"], sort_keys=True),
+        "client" if answer["op"] == "run" else "server",
+    ): answer
+    for answer in ANSWERS
+    if answer["op"] in ("run", "finish")
 }
 PAIRS = [
     (workload, RESULTS_OF[workload, params, "client"], RESULTS_OF[workload, params, "server"])
@@ -40,12 +44,12 @@ PAIRS = [
 OTHERS: tuple[Any, ...] = (None, "text", -1, 1.5, True, [], {}, [[1]], {"a": None}, float("nan"))
 
 
-def checked(one: Mapping[str, Any], answer: object) -> None:
-    if "workload" in one:
-        side: Side = "client" if one["op"] == "run" else "server"
-        check_result(one["workload"], side, one["params"], answer, one["op"])
+def checked(item: Mapping[str, Any], answer: object) -> None:
+    if "workload" in item:
+        side: Side = "client" if item["op"] == "run" else "server"
+        check_result(item["workload"], side, item["params"], answer, item["op"])
     else:
-        check(REQUESTS[one["op"]].answer, answer, one["op"])
+        check(REQUESTS[item["op"]].answer, answer, item["op"])
 
 
 def places(value: object, at: tuple[int | str, ...] = ()) -> Iterator[tuple[int | str, ...]]:
@@ -58,9 +62,9 @@ def places(value: object, at: tuple[int | str, ...] = ()) -> Iterator[tuple[int 
 
 def spoiled(answer: Any) -> Iterator[tuple[str, Any]]:
     """A copy of the answer with one thing missing or another, everywhere in turn. Each is the same copy, changed."""
-    one = copy.deepcopy(answer)
+    copied = copy.deepcopy(answer)
     for place in list(places(answer)):
-        holder = one
+        holder = copied
         for key in place[:-1]:
             holder = holder[key]
         whole = copy.copy(holder)
@@ -69,10 +73,10 @@ def spoiled(answer: Any) -> Iterator[tuple[str, Any]]:
                 del holder[place[-1]]
             else:
                 holder[place[-1]] = other
-            yield f"{place}: {other!r}", one
+            yield f"{place}: {other!r}", copied
             holder.clear()
             holder.update(whole) if isinstance(holder, dict) else holder.extend(whole)
-    assert one == answer
+    assert copied == answer
 
 
 def judged(workload: str, params: dict[str, Any], client: Any, server: Any) -> None:
@@ -89,9 +93,9 @@ def judged(workload: str, params: dict[str, Any], client: Any, server: Any) -> N
             core_shares(span)
 
 
-@pytest.mark.parametrize("one", ANSWERS, ids=lambda one: f"{one['op']} {one.get('workload', '')}")
-def test_what_agents_answer_has_its_form(one: dict[str, Any]) -> None:
-    checked(one, one["answer"])
+@pytest.mark.parametrize("item", ANSWERS, ids=lambda item: f"{item['op']} {item.get('workload', '')}")
+def test_what_agents_answer_has_its_form(item: dict[str, Any]) -> None:
+    checked(item, item["answer"])
 
 
 def test_every_workload_has_a_form_and_is_tried() -> None:
@@ -99,10 +103,12 @@ def test_every_workload_has_a_form_and_is_tried() -> None:
     # The result of a bring-up is made of those of many clients, and of what its CLAT answered.
     alone = {bring_up.KIND.served_by}
     assert served == {workload for workload, _, _ in PAIRS} | alone
-    assert alone == {one["workload"] for one in ANSWERS if one["op"] == "run" and one["workload"] in alone}
+    assert alone == {answer["workload"] for answer in ANSWERS if answer["op"] == "run" and answer["workload"] in alone}
 
 
-@pytest.mark.parametrize(("workload", "client", "server"), PAIRS, ids=lambda one: one if isinstance(one, str) else "")
+@pytest.mark.parametrize(
+    ("workload", "client", "server"), PAIRS, ids=lambda item: item if isinstance(item, str) else ""
+)
 @pytest.mark.parametrize("side", ["client", "server"])
 def test_a_result_that_is_spoiled_anywhere_is_refused_or_can_be_judged(
     workload: str, client: dict[str, Any], server: dict[str, Any], side: str
@@ -110,10 +116,10 @@ def test_a_result_that_is_spoiled_anywhere_is_refused_or_can_be_judged(
     """So that what fails in judging is a mistake of ours, and not the agents' answer."""
     params = client["params"]
     judged(workload, params, client["answer"], server["answer"])
-    one, refused = client if side == "client" else server, 0
-    for what, answer in spoiled(one["answer"]):
+    side_result, refused = client if side == "client" else server, 0
+    for what, answer in spoiled(side_result["answer"]):
         try:
-            checked(one, answer)
+            checked(side_result, answer)
         except AgentError:
             refused += 1
             continue
@@ -121,27 +127,27 @@ def test_a_result_that_is_spoiled_anywhere_is_refused_or_can_be_judged(
             judged(workload, params, *((answer, server["answer"]) if side == "client" else (client["answer"], answer)))
         except Exception as error:  # noqa: BLE001
             pytest.fail(f"{workload}, {side}, {what}: {error!r}")
-    assert refused or not one["answer"]
+    assert refused or not side_result["answer"]
 
 
-@pytest.mark.parametrize("one", OF_NODES, ids=lambda one: one["op"])
-def test_an_answer_without_what_is_read_of_it_says_what_is_missing(one: dict[str, Any]) -> None:
-    for key in REQUESTS[one["op"]].answer.model_fields:
-        if REQUESTS[one["op"]].answer.model_fields[key].is_required():
-            with pytest.raises(AgentError, match=rf"^{one['op']} was answered without {key}"):
-                checked(one, {name: value for name, value in one["answer"].items() if name != key})
+@pytest.mark.parametrize("item", OF_NODES, ids=lambda item: item["op"])
+def test_an_answer_without_what_is_read_of_it_says_what_is_missing(item: dict[str, Any]) -> None:
+    for key in REQUESTS[item["op"]].answer.model_fields:
+        if REQUESTS[item["op"]].answer.model_fields[key].is_required():
+            with pytest.raises(AgentError, match=rf"^{item['op']} was answered without {key}"):
+                checked(item, {name: value for name, value in item["answer"].items() if name != key})
 
 
 def test_an_error_names_the_place_in_the_answer_and_what_is_there() -> None:
-    [one] = [one for one in ANSWERS if one["op"] == "counters"]
-    answer = copy.deepcopy(one["answer"])
+    [only_answer] = [answer for answer in ANSWERS if answer["op"] == "counters"]
+    answer = copy.deepcopy(only_answer["answer"])
     answer["interfaces"]["eth0"]["rx_bytes"] = "many"
     with pytest.raises(
         AgentError, match=r"^counters was answered with interfaces\.eth0\.rx_bytes of type str \('many'\)"
     ):
-        checked(one, answer)
+        checked(only_answer, answer)
 
 
 def test_what_a_later_agent_tells_besides_is_no_mistake() -> None:
-    [one] = [one for one in ANSWERS if one["op"] == "counters"]
-    checked(one, one["answer"] | {"later": {"a": 1}})
+    [answer] = [answer for answer in ANSWERS if answer["op"] == "counters"]
+    checked(answer, answer["answer"] | {"later": {"a": 1}})

@@ -74,12 +74,14 @@ def _sampled(*samples: dict[str, Any] | None, until_ns: int | None = None) -> li
 
 def test_each_interval_is_what_came_since_the_one_before_by_the_receivers_clock() -> None:
     seen = _seen({"now_ns": 1}, _at(20, 2_000), _at(100, 10_000), _at(210, 43_000))
-    assert [(one.from_ns // 10**6, one.to_ns // 10**6, one.received_bytes) for one in seen] == [
+    assert [(seen_item.from_ns // 10**6, seen_item.to_ns // 10**6, seen_item.received_bytes) for seen_item in seen] == [
         (0, 100, 10_000),
         (100, 210, 33_000),
     ]
-    assert [one.rate_bps for one in seen] == [800e3, 2.4e6]
-    assert {(one.key, one.direction, one.datagrams) for one in seen} == {("b001-ipv6", "forward", None)}
+    assert [seen_item.rate_bps for seen_item in seen] == [800e3, 2.4e6]
+    assert {(seen_item.key, seen_item.direction, seen_item.datagrams) for seen_item in seen} == {
+        ("b001-ipv6", "forward", None)
+    }
 
 
 def test_lost_datagrams_are_those_of_each_interval_and_late_ones_make_it_negative() -> None:
@@ -87,7 +89,7 @@ def test_lost_datagrams_are_those_of_each_interval_and_late_ones_make_it_negativ
         return _at(now_ms, 100 * unique) | {"datagrams": {"unique": unique, "lost_middle": lost}}
 
     seen = _seen(at(100, 10, 2), at(200, 20, 5), at(300, 32, 3))
-    assert [(one.datagrams, one.lost_middle) for one in seen] == [(10, 2), (10, 3), (12, -2)]
+    assert [(seen_item.datagrams, seen_item.lost_middle) for seen_item in seen] == [(10, 2), (10, 3), (12, -2)]
 
 
 def test_jitter_is_that_after_an_intervals_last_datagram_and_unknown_where_none_came() -> None:
@@ -95,17 +97,17 @@ def test_jitter_is_that_after_an_intervals_last_datagram_and_unknown_where_none_
         return _at(now_ms, 100 * unique) | {"datagrams": {"unique": unique, "lost_middle": 0} | jitter}
 
     seen = _seen(at(100, 1), at(200, 9, jitter_rfc3550_ns=250.5), at(300, 9, jitter_rfc3550_ns=250.5))
-    assert [one.jitter_rfc3550_ns for one in seen] == [None, 250.5, None]
+    assert [seen_item.jitter_rfc3550_ns for seen_item in seen] == [None, 250.5, None]
 
 
 def test_each_sample_of_a_sender_is_told_once_and_what_the_kernel_does_not_tell_is_unknown() -> None:
-    one, two = {"t_ns": 0, "rtt_ns": 5, "cwnd_packets": 10.5, "retransmits": 0}, {"t_ns": 10**8, "rtt_ns": 6}
-    seen = _sampled(None, one, one, two)
+    fields, two = {"t_ns": 0, "rtt_ns": 5, "cwnd_packets": 10.5, "retransmits": 0}, {"t_ns": 10**8, "rtt_ns": 6}
+    seen = _sampled(None, fields, fields, two)
     assert [(each.t_ns, each.rtt_ns, each.cwnd_packets, each.retransmits) for each in seen] == [
         (0, 5, 10.5, 0),
         (10**8, 6, None, None),
     ]
-    assert len(_sampled(one, two, until_ns=10**8)) == 1
+    assert len(_sampled(fields, two, until_ns=10**8)) == 1
 
 
 @pytest.mark.parametrize(
@@ -122,12 +124,14 @@ def test_the_ends_of_a_flow_are_asked_that_tell_something(
 ) -> None:
     client, server = Receiver(), Receiver()
     names = {id(client): "client", id(server): "server", id(None): None}
-    found = ends_of(workload, {"direction": direction}, client=client, server=server)
-    assert {name: (names[id(one.receiver)], names[id(one.sender)]) for name, one in found.items()} == ends
+    actual_ends = ends_of(workload, {"direction": direction}, client=client, server=server)
+    assert {
+        name: (names[id(actual_end.receiver)], names[id(actual_end.sender)]) for name, actual_end in actual_ends.items()
+    } == ends
 
 
 def test_a_flow_that_stands_still_is_told_with_a_rate_of_zero() -> None:
-    assert [one.rate_bps for one in _seen(_at(100, 1_000), _at(200, 1_000))] == [80e3, 0]
+    assert [item.rate_bps for item in _seen(_at(100, 1_000), _at(200, 1_000))] == [80e3, 0]
 
 
 def test_what_ends_with_the_window_is_left_to_the_results() -> None:

@@ -113,8 +113,8 @@ class FakeNode:
         return SimpleNamespace(stdout=self._answers)
 
 
-def node(*told: str, **more: str) -> Any:
-    return FakeNode(*told, **more)
+def node(*expected: str, **more: str) -> Any:
+    return FakeNode(*expected, **more)
 
 
 def joined(hub: Any, *nodes: Any, keep_awake: bool | None = None) -> Processors:
@@ -142,8 +142,8 @@ def test_each_host_has_its_own_and_one_kernel_is_kept_awake_once() -> None:
     assert processors.of("lab3") is processors.of("lab1")
     assert processors.of("lab2") is not processors.of("lab1")
     facts = processors.with_use({name: HostFacts(kernel="", machine="") for name in ("lab1", "lab2", "lab4")})
-    assert [one.boot_id for one in facts.values()] == ["b1", "b2", None]
-    assert [one.processors and one.processors.kept_awake for one in facts.values()] == [(0, 1), (0, 1), None]
+    assert [fact.boot_id for fact in facts.values()] == ["b1", "b2", None]
+    assert [fact.processors and fact.processors.kept_awake for fact in facts.values()] == [(0, 1), (0, 1), None]
 
 
 def test_containers_of_one_kernel_keep_each_processor_awake_once() -> None:

@@ -44,10 +44,10 @@ def test_a_mistake_while_a_run_goes_on_leaves_its_trials_and_the_traceback_besid
     with pytest.raises(Bug) as caught, keeping_trials(run.directory, f"sixbench resume {run.directory}"):
         broken()
     assert tell(caught.value) == 70
-    said = capsys.readouterr().err
-    assert f"The traceback is in {run.directory / 'traceback.txt'}" in said
-    assert f"All trials recorded so far are intact in {run.directory}" in said
-    assert f"`sixbench resume {run.directory}` goes on" in said
+    output = capsys.readouterr().err
+    assert f"The traceback is in {run.directory / 'traceback.txt'}" in output
+    assert f"All trials recorded so far are intact in {run.directory}" in output
+    assert f"`sixbench resume {run.directory}` goes on" in output
     assert "in broken" in (run.directory / "traceback.txt").read_text()
     assert len(read_run(run.directory).trials) == before
 

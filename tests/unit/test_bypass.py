@@ -69,7 +69,9 @@ def test_within_a_tenth_is_near(column: str, value: float, limited: bool) -> Non
 
 def test_a_bypass_is_found_by_workload_family_and_link(read: Read) -> None:
     experiment = read(TEXT)
-    combination = next(one for one in experiment.combinations if one.workload.kind == "tcp-stream")
+    combination = next(
+        combination for combination in experiment.combinations if combination.workload.kind == "tcp-stream"
+    )
     known = Bypass(
         workload="tcp-stream",
         params=combination.workload.params,
@@ -87,7 +89,11 @@ def test_a_bypass_is_found_by_workload_family_and_link(read: Read) -> None:
 
 def test_what_is_known_already_is_not_measured_again(read: Read) -> None:
     experiment = read(TEXT)
-    params = next(one.workload.params for one in experiment.combinations if one.workload.kind == "tcp-stream")
+    params = next(
+        combination.workload.params
+        for combination in experiment.combinations
+        if combination.workload.kind == "tcp-stream"
+    )
     known = tuple(
         Bypass(workload="tcp-stream", params=params, family=path.family, mtu_bytes=9000, offload=False)
         for path in experiment.paths

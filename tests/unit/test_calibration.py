@@ -45,18 +45,18 @@ METRIC = CalibratedMetric(
 
 
 def _readings(make, blocks=30, metric=METRIC, unusable=0):
-    found = []
+    readings = []
     for level in metric.levels:
-        own = Readings(metric=metric, level=level, path="ipv4")
-        own.by_block = {block: make(level.truth, block) for block in range(1, blocks + 1)}
-        own.unusable.update({"too busy": unusable} if unusable else {})
-        found.append(own)
-    return found
+        actual_readings = Readings(metric=metric, level=level, path="ipv4")
+        actual_readings.by_block = {block: make(level.truth, block) for block in range(1, blocks + 1)}
+        actual_readings.unusable.update({"too busy": unusable} if unusable else {})
+        readings.append(actual_readings)
+    return readings
 
 
 def is_unbiased(over):
     """True if the interval of every bias has zero in it."""
-    return all(one.bias is None or one.bias.has_zero for one in over.at)
+    return all(at_truth.bias is None or at_truth.bias.has_zero for at_truth in over.at)
 
 
 def test_a_bias_within_the_noise_is_none_and_its_intervals_cover():
@@ -87,7 +87,7 @@ def test_a_truth_that_is_measured_badly_ends_the_range():
     (over,) = assess(
         _readings(lambda truth, _: DeviationReading(measured=truth * (1 + rng.gauss(0, spread[truth])), truth=truth))
     )
-    assert [one.is_trusted for one in over.at] == [True, True, False]
+    assert [at_truth.is_trusted for at_truth in over.at] == [True, True, False]
     assert over.summary.high == 100.0
 
 
@@ -125,9 +125,9 @@ def test_what_has_to_be_exact_is_not_trusted_after_one_difference():
         return MatchReading(measured=truth, difference="one off" if (truth, block) == (100.0, 7) else None)
 
     (over,) = assess(_readings(match, metric=metric))
-    assert [one.covered for one in over.at] == [30, 29, 30]
+    assert [at_truth.covered for at_truth in over.at] == [30, 29, 30]
     assert over.coverage.value == pytest.approx(89 / 90)
-    assert [one.is_trusted for one in over.at] == [True, False, True]
+    assert [at_truth.is_trusted for at_truth in over.at] == [True, False, True]
 
 
 @pytest.mark.parametrize("quick", [False, True])
@@ -136,13 +136,13 @@ def test_the_registry_makes_an_experiment(quick):
     assert is_calibration(experiment)
     assert {path.name for path in experiment.paths} == PATHS.keys()
     by_metric = {metric.name: metric for metric in METRICS}
-    told = {name: set() for name in by_metric}
+    names = {name: set() for name in by_metric}
     for combination in experiment.combinations:
         metric = by_metric[combination.levels[FACTOR]]
-        told[metric.name].add(combination.levels[metric.column])
+        names[metric.name].add(combination.levels[metric.column])
         assert combination.workload.kind == metric.workload
     for metric in METRICS:
-        assert told[metric.name] == {level.truth for level in metric.levels_of(quick)}
+        assert names[metric.name] == {level.truth for level in metric.levels_of(quick)}
         truths = [level.truth for level in metric.levels if not level.is_reference]
         assert truths == sorted(set(truths))
 
@@ -219,8 +219,8 @@ def test_a_file_of_another_machine_is_not_taken(state):
 def test_false_alarms_are_put_into_the_calibration_that_is_there_unless_they_are_older(state):
     alarms = ComparisonErrors(realtime_ns=20, comparisons=200, false=3, changed=50, found=50, change=-0.03)
     path = keep_calibration(calibration_to_json(CALIBRATION, ["details"]), CALIBRATION.machine, CALIBRATION.kernel)
-    for found in (alarms, replace(alarms, realtime_ns=10, comparisons=1)):
-        assert keep_false_alarms(found, CALIBRATION.machine, CALIBRATION.kernel) == path
+    for item in (alarms, replace(alarms, realtime_ns=10, comparisons=1)):
+        assert keep_false_alarms(item, CALIBRATION.machine, CALIBRATION.kernel) == path
         assert read_calibration(CALIBRATION.machine, CALIBRATION.kernel) == replace(CALIBRATION, false_alarms=alarms)
     assert json.loads(path.read_text())["results"] == ["details"]
 
@@ -241,20 +241,20 @@ def test_false_alarms_alone_are_a_calibration_without_ranges(state, content):
 def test_without_a_machine_id_the_name_of_the_host_stands_for_it(monkeypatch):
     monkeypatch.setattr("sixbench.store.calibration_file._MACHINE_ID", Path("/nonexistent"))
     monkeypatch.setattr("platform.node", lambda: "one")
-    one = machine_name()
+    host_name = machine_name()
     monkeypatch.setattr("platform.node", lambda: "two")
-    assert one != machine_name()
-    assert json.dumps(one) == f'"{one}"'
+    assert host_name != machine_name()
+    assert json.dumps(host_name) == f'"{host_name}"'
 
 
 def test_lists_are_the_same_every_time_and_do_not_meet():
     for number in range(1, LISTS + 1):
-        own = lists(number)
-        assert own == lists(number)
-        listed = [*own.dropped, *own.duplicated, *own.reordered]
+        actual_lists = lists(number)
+        assert actual_lists == lists(number)
+        listed = [*actual_lists.dropped, *actual_lists.duplicated, *actual_lists.reordered]
         assert len(listed) == len(set(listed))
-        assert {0, COUNT - 1} <= set(own.dropped), "losses at the ends are the hard ones"
-        for late in own.reordered:
+        assert {0, COUNT - 1} <= set(actual_lists.dropped), "losses at the ends are the hard ones"
+        for late in actual_lists.reordered:
             assert not set(range(late + 1, late + 1 + LATE_BY)) & set(listed)
 
 
@@ -278,8 +278,8 @@ def test_a_datagram_is_in_so_many_fragments(mtu, family, fragments):
 @pytest.mark.parametrize("ranges", [[[0, 2**64 - 1]], [[5, 3]], [], [[0, 0], [0, 0]]])
 def test_ranges_of_any_size_are_held_against_a_list(ranges: list[list[int]]) -> None:
     """A calibration that is resumed may have records of anybody's."""
-    told = {"ranges": ranges, "omitted": 0}
-    record = replace(small().trials[0], server={"sequences": dict.fromkeys(("lost", "duplicate", "reordered"), told)})
+    fields = {"ranges": ranges, "omitted": 0}
+    record = replace(small().trials[0], server={"sequences": dict.fromkeys(("lost", "duplicate", "reordered"), fields)})
     match = LISTED.read(ReadingSource(level=LISTED.levels[0], record=record, reference=None, directory=Path()))
     assert match is not None
     assert "not found" in str(match.difference)

@@ -31,12 +31,12 @@ KEY = bytes(range(32))
     ],
 )
 def test_addresses(text: str, host: str, port: int, uri: str) -> None:
-    found = read_address(text)
-    assert (found, found.uri) == (Address(host=host, port=port), uri)
+    address = read_address(text)
+    assert (address, address.uri) == (Address(host=host, port=port), uri)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "is no address"),
         ("2001:db8::1", "is no address"),
@@ -47,8 +47,8 @@ def test_addresses(text: str, host: str, port: int, uri: str) -> None:
         ("lab1:8786/x", "is no address"),
     ],
 )
-def test_what_is_no_address(text: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said) as error:
+def test_what_is_no_address(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as error:
         read_address(text)
     assert len(str(error.value).splitlines()) == 1
 
@@ -57,17 +57,17 @@ def test_a_key_is_made_once_and_for_its_owner_only(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     with pytest.raises(CapabilityError, match="copy it from the scheduler's machine"):
         read_key(None)
-    made = make_default_key()
-    assert made == default_key() == tmp_path / "sixbench" / "cells.key"
-    assert stat.S_IMODE(made.stat().st_mode) == 0o600
+    actual_default_key = make_default_key()
+    assert actual_default_key == default_key() == tmp_path / "sixbench" / "cells.key"
+    assert stat.S_IMODE(actual_default_key.stat().st_mode) == 0o600
     key = read_key(None)
     assert make_default_key() is None
-    assert read_key(None) == read_key(made) == key
+    assert read_key(None) == read_key(actual_default_key) == key
     assert len(key) == 32
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (lambda file: None, "there is no key"),
         (lambda file: file.write_text("abc"), "is no key"),
@@ -76,28 +76,30 @@ def test_a_key_is_made_once_and_for_its_owner_only(tmp_path: Path, monkeypatch: 
         (lambda file: file.mkdir(), "Is a directory"),
     ],
 )
-def test_what_is_no_key(make: Callable[[Path], object], said: str, tmp_path: Path) -> None:
+def test_what_is_no_key(make: Callable[[Path], object], message: str, tmp_path: Path) -> None:
     file = tmp_path / "key"
     make(file)
-    if file.is_file() and said != "others may read":
+    if file.is_file() and message != "others may read":
         file.chmod(0o600)
-    with pytest.raises(SixbenchError, match=said) as error:
+    with pytest.raises(SixbenchError, match=message) as error:
         read_key(file)
     assert len(str(error.value).splitlines()) == 1
 
 
 def test_everyone_with_the_key_has_the_same_certificate() -> None:
-    one, other, another = security_of(KEY), security_of(KEY), security_of(bytes(32))
-    assert one.tls_ca_file == other.tls_ca_file == one.tls_worker_cert == one.tls_client_cert
-    assert one.tls_ca_file != another.tls_ca_file
-    assert KEY.hex() not in one.tls_client_key
+    security, other, another = security_of(KEY), security_of(KEY), security_of(bytes(32))
+    assert security.tls_ca_file == other.tls_ca_file == security.tls_worker_cert == security.tls_client_cert
+    assert security.tls_ca_file != another.tls_ca_file
+    assert KEY.hex() not in security.tls_client_key
 
 
 def context(key: bytes, purpose: str) -> ssl.SSLContext:
     arguments = security_of(key)
-    found = arguments.get_listen_args("scheduler") if purpose == "listen" else arguments.get_connection_args("client")
-    made: ssl.SSLContext = found["ssl_context"]
-    return made
+    connection_args = (
+        arguments.get_listen_args("scheduler") if purpose == "listen" else arguments.get_connection_args("client")
+    )
+    ssl_context: ssl.SSLContext = connection_args["ssl_context"]
+    return ssl_context
 
 
 @contextmanager
@@ -132,15 +134,15 @@ def test_a_scheduler_with_the_key_is_reached() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (with_key(bytes(32)), "has another key"),
         (lambda connection: connection.sendall(b"\x00" * 64), "does not use TLS"),
         (lambda connection: connection.recv(1), "does not use TLS"),
     ],
 )
-def test_others_are_not(answer: Callable[[socket.socket], object], said: str) -> None:
-    with listening(answer) as address, pytest.raises(CapabilityError, match=said) as error:
+def test_others_are_not(answer: Callable[[socket.socket], object], message: str) -> None:
+    with listening(answer) as address, pytest.raises(CapabilityError, match=message) as error:
         reach(address, security_of(KEY))
     assert len(str(error.value).splitlines()) == 1
 

@@ -95,15 +95,15 @@ def test_no_part_of_a_message_is_unpickled(kind: str, mark: Path) -> None:
 
 
 def test_no_module_of_dask_names_what_unpickles() -> None:
-    unpickling = {id(one) for one in (pickle, cloudpickle, pickle.loads, pickle.load, pickle.Unpickler)}
-    found = [
+    unpickling = {id(item) for item in (pickle, cloudpickle, pickle.loads, pickle.load, pickle.Unpickler)}
+    texts = [
         f"{name}.{key}"
         for name, module in sys.modules.items()
         if name.partition(".")[0] == "distributed"
         for key, value in vars(module).items()
         if id(value) in unpickling
     ]
-    assert found == []
+    assert texts == []
     assert dasks_loads is plain.loads
 
 
@@ -117,7 +117,7 @@ def test_whatever_unpickles_for_dask_is_ended(mark: Path) -> None:
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.text() | st.binary(),
-        lambda one: st.lists(one, max_size=3) | st.dictionaries(st.text(max_size=9), one, max_size=3),
+        lambda item: st.lists(item, max_size=3) | st.dictionaries(st.text(max_size=9), item, max_size=3),
     )
 )
 def test_plain_data_comes_as_it_went(value: Any) -> None:
@@ -157,13 +157,13 @@ def test_a_message_that_is_too_large_is_not_begun(count: int) -> None:
 @pytest.fixture
 def scheduler() -> Address:
     """A scheduler of ours that knows no other test's cells, in a thread that ends with the process."""
-    found: list[Address] = []
+    collected: list[Address] = []
     serving = threading.Thread(
-        target=lambda: run_scheduler(Address(host="127.0.0.1", port=0), security_of(KEY), found.append), daemon=True
+        target=lambda: run_scheduler(Address(host="127.0.0.1", port=0), security_of(KEY), collected.append), daemon=True
     )
     serving.start()
-    wait_for(lambda: bool(found))
-    return found[0]
+    wait_for(lambda: bool(collected))
+    return collected[0]
 
 
 @contextlib.contextmanager
@@ -183,19 +183,19 @@ def hostile(scheduler: Address, mark: Path, way: str) -> Iterator[None]:
 
 @pytest.mark.parametrize("way", ["result", "error"])
 def test_what_a_hostile_cell_measured_is_not_unpickled(scheduler: Address, mark: Path, way: str) -> None:
-    came, is_dropped, refusal = None, False, ""
+    outcome, is_dropped, refusal = None, False, ""
     with hostile(scheduler, mark, way):
         try:
             with DaskWorkers(scheduler, security_of(KEY), "r", wait=False, report=print) as cells:
                 cells.hand_out(JOB)
-                came = cells.next(60)
+                outcome = cells.next(60)
                 is_dropped = cells.names() == []
         except SixbenchError as error:
             refusal = str(error)
     # Its measurement is refused, or it is a cell that has died. The scheduler may drop it even before it has measured.
     assert (
         refusal.startswith(("a reply of a cell: ", f"the scheduler at {scheduler} has no cell"))
-        or (came is not None and came.reply is None)
+        or (outcome is not None and outcome.reply is None)
         or is_dropped
     )
     assert refusal.isprintable()

@@ -21,24 +21,24 @@ CELLS = ("lab1", "lab2")
 
 def on_cells(blocks: int, slower: float = 1.0) -> Run:
     """A run of which two cells have every second block; on the second one IPv6 is so many times as fast."""
-    made = synthetic.small(blocks)
+    small_run = synthetic.small(blocks)
     trials = []
-    for trial in made.trials:
+    for trial in small_run.trials:
         cell = CELLS[trial.block % 2]
         metrics = dict(trial.metrics)
         if cell == "lab2" and trial.path == "ipv6" and "goodput_bps" in metrics:
             metrics["goodput_bps"] *= slower
         trials.append(replace(trial, cell=cell, attempt=1, metrics=metrics))
     cells = {name: WorkerMachine(environment=synthetic.environment()) for name in CELLS}
-    return replace(synthetic.replace_run(made, cells=cells), trials=trials).in_memory()
+    return replace(synthetic.replace_run(small_run, cells=cells), trials=trials).in_memory()
 
 
 @pytest.mark.parametrize("sizes", [(3, 3), (2, 5), (4, 4, 4), (10, 12)])
 def test_cells_that_are_alike_are_found_different_no_more_often_than_stated(sizes: tuple[int, ...]) -> None:
     dice = np.random.default_rng(7)
     draws = 600
-    found = [alike_p_value([list(dice.standard_t(2, size)) for size in sizes]) for _ in range(draws)]
-    false = sum(p is not None and p < 0.05 for p in found)
+    standard_ts = [alike_p_value([list(dice.standard_t(2, size)) for size in sizes]) for _ in range(draws)]
+    false = sum(p is not None and p < 0.05 for p in standard_ts)
     assert false <= 0.05 * draws + 3 * (0.05 * 0.95 * draws) ** 0.5
 
 
@@ -67,8 +67,8 @@ def test_values_that_are_all_the_same_are_alike() -> None:
 def test_a_pair_never_spans_cells() -> None:
     run = on_cells(6)
     torn = [replace(trial, cell="lab1") if trial.key == "b003-c0001-ipv6" else trial for trial in run.trials]
-    pairs = {(one.combination, one.path, one.metric): one.n for one in analyse(replace(run, trials=torn)).findings}
-    whole = {(one.combination, one.path, one.metric): one.n for one in analyse(run).findings}
+    pairs = {(item.combination, item.path, item.metric): item.n for item in analyse(replace(run, trials=torn)).findings}
+    whole = {(finding.combination, finding.path, finding.metric): finding.n for finding in analyse(run).findings}
     assert pairs["c0001", "ipv6", "goodput"] == whole["c0001", "ipv6", "goodput"] - 1
     assert pairs["c0001", "ipv4-again", "goodput"] == whole["c0001", "ipv4-again", "goodput"]
 
@@ -84,7 +84,7 @@ def test_a_run_on_one_machine_has_no_cells() -> None:
 def test_where_cells_agree_the_table_says_what_each_found() -> None:
     run = on_cells(12)
     analysis = analyse(run)
-    goodput = next(one for one in analysis.cells if (one.metric, one.path) == ("goodput", "ipv6"))
+    goodput = next(cell for cell in analysis.cells if (cell.metric, cell.path) == ("goodput", "ipv6"))
     assert [value.cell for value in goodput.cells] == [*CELLS]
     assert not any("cells differ" in remark for remark in analysis.remarks)
     for name in ("md", "terminal"):
@@ -95,7 +95,7 @@ def test_where_cells_agree_the_table_says_what_each_found() -> None:
 def test_where_cells_differ_a_remark_says_so() -> None:
     run = on_cells(20, slower=0.8)
     analysis = analyse(run)
-    goodput = next(one for one in analysis.cells if (one.metric, one.path) == ("goodput", "ipv6"))
+    goodput = next(cell for cell in analysis.cells if (cell.metric, cell.path) == ("goodput", "ipv6"))
     assert goodput.p_value is not None
     assert goodput.p_value < 0.05
     assert any("cells differ" in remark and "over ipv6" in remark for remark in analysis.remarks)

@@ -88,8 +88,8 @@ class Pretended:
         self.waiting.append(JobOutcome(job=job, reply=answer))
 
     def next(self, timeout_s: float) -> JobOutcome | None:
-        came = self.waiting.pop(self.dice.randrange(len(self.waiting)))
-        return came if came.reply is None else replace(came, reply=reply_from_wire(reply_to_wire(came.reply)))
+        pop = self.waiting.pop(self.dice.randrange(len(self.waiting)))
+        return pop if pop.reply is None else replace(pop, reply=reply_from_wire(reply_to_wire(pop.reply)))
 
 
 def run(directory: Path, cells: Any) -> Run:
@@ -99,10 +99,10 @@ def run(directory: Path, cells: Any) -> Run:
     return read_run(directory)
 
 
-def keys(found: Run) -> list[str]:
-    assert found.problems == ()
-    assert verify_run(found) == []
-    return sorted(trial.key for trial in found.trials)
+def keys(result: Run) -> list[str]:
+    assert result.problems == ()
+    assert verify_run(result) == []
+    return sorted(trial.key for trial in result.trials)
 
 
 ALL = sorted(trial.key for trial in all_trials(MEASURED.manifest.experiment))
@@ -112,15 +112,15 @@ ALL = sorted(trial.key for trial in all_trials(MEASURED.manifest.experiment))
 def test_the_trials_do_not_depend_on_which_cells_die(seed: int, tmp_path: Path) -> None:
     dice = random.Random(seed)
     cells = Pretended(seed, cells=1 + seed % 4, becomes=lambda answer: None if dice.random() < 0.25 else answer)
-    found = run(tmp_path / "run", cells)
-    assert keys(found) == ALL
+    done = run(tmp_path / "run", cells)
+    assert keys(done) == ALL
     by_block: dict[int, set[tuple[str | None, int | None]]] = {}
-    for trial in found.trials:
+    for trial in done.trials:
         by_block.setdefault(trial.block, set()).add((trial.cell, trial.attempt))
     assert all(len(measured_by) == 1 for measured_by in by_block.values())
-    assert [trial.sequence for trial in found.trials] == list(range(1, len(ALL) + 1))
-    assert found.manifest.apart == 0
-    assert set(found.manifest.cells) == {trial.cell for trial in found.trials}
+    assert [trial.sequence for trial in done.trials] == list(range(1, len(ALL) + 1))
+    assert done.manifest.apart == 0
+    assert set(done.manifest.cells) == {trial.cell for trial in done.trials}
 
 
 def test_no_more_blocks_are_out_than_there_are_cells(tmp_path: Path) -> None:
@@ -145,10 +145,10 @@ def test_what_comes_twice_is_kept_apart_and_counted(tmp_path: Path) -> None:
         cells.waiting.append(JobOutcome(job=job, reply=measured(job, "cell0")))
 
     cells.hand_out = twice  # type: ignore[method-assign]
-    found = run(tmp_path / "run", cells)
-    assert keys(found) == ALL
+    done = run(tmp_path / "run", cells)
+    assert keys(done) == ALL
     apart = [trial for block in (tmp_path / "run" / "apart").iterdir() for trial in block.iterdir()]
-    assert found.manifest.apart == len(apart) > 0
+    assert done.manifest.apart == len(apart) > 0
 
 
 def test_what_another_orchestrator_asked_for_counts_nowhere(tmp_path: Path) -> None:
@@ -161,9 +161,9 @@ def test_what_another_orchestrator_asked_for_counts_nowhere(tmp_path: Path) -> N
             cells.waiting.insert(0, JobOutcome(job=old, reply=measured(old, "cell0")))
 
     cells.hand_out = strange  # type: ignore[method-assign]
-    found = run(tmp_path / "run", cells)
-    assert keys(found) == ALL
-    assert found.manifest.apart == len(block_order(MEASURED.manifest.experiment, 2))
+    done = run(tmp_path / "run", cells)
+    assert keys(done) == ALL
+    assert done.manifest.apart == len(block_order(MEASURED.manifest.experiment, 2))
 
 
 class Stopped(Pretended):
@@ -193,7 +193,7 @@ def test_an_interrupted_run_is_continued_where_it_was(tmp_path: Path) -> None:
 
 
 def job_of(block: int) -> BlockJob:
-    names = tuple(one.name for one in MEASURED.manifest.experiment.combinations)
+    names = tuple(combination.name for combination in MEASURED.manifest.experiment.combinations)
     return BlockJob(run="", block=block, combinations=names, attempt=1, fence="f")
 
 
@@ -211,10 +211,10 @@ def test_a_block_that_had_arrived_when_the_orchestrator_died_is_whole(moved: int
         (directory / "trials" / key).rename(arrived / key)
     (directory / "accepted.jsonl").unlink()
     (directory / "arrived" / "b003-a1-f.partial").mkdir()
-    writer, found = open_run(directory)
+    writer, run_so_far = open_run(directory)
     with writer:
         writer.save_manifest()
-    assert sorted(reply.trials) == keys(found) == keys(read_run(directory))
+    assert sorted(reply.trials) == keys(run_so_far) == keys(read_run(directory))
     assert list((directory / "arrived").iterdir()) == []
 
 
@@ -228,7 +228,7 @@ def wrong(change: Callable[[dict[str, dict[str, bytes]]], Any]) -> Change:
 
 
 @pytest.mark.parametrize(
-    ("becomes", "said"),
+    ("becomes", "message"),
     [
         (wrong(lambda trials: trials.popitem()), "asked for"),
         (wrong(lambda trials: trials.update(strange={})), "asked for"),
@@ -248,12 +248,12 @@ def wrong(change: Callable[[dict[str, dict[str, bytes]]], Any]) -> Change:
     ],
 )
 def test_what_a_cell_should_not_send_ends_the_run_and_is_not_written(
-    becomes: Change, said: str, tmp_path: Path
+    becomes: Change, message: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(CapabilityError, match=said.replace(" . ", " [0-9]+: ")):
+    with pytest.raises(CapabilityError, match=message.replace(" . ", " [0-9]+: ")):
         run(tmp_path / "run", Pretended(cells=1, becomes=becomes))
-    found = read_run(tmp_path / "run")
-    assert (found.trials, found.problems, found.manifest.state) == ([], (), "interrupted")
+    actual_run = read_run(tmp_path / "run")
+    assert (actual_run.trials, actual_run.problems, actual_run.manifest.state) == ([], (), "interrupted")
 
 
 def test_a_bug_on_a_cell_is_a_bug_and_no_failed_trial(tmp_path: Path) -> None:
@@ -311,14 +311,14 @@ def test_no_block_begins_beyond_the_next_decision(blocks: Blocks, decided: int, 
 def test_a_rule_ends_a_run_at_the_same_block_however_many_cells_there_are(tmp_path: Path) -> None:
     experiment = MEASURED.manifest.experiment
     ruled = replace(experiment, blocks=Blocks(minimum=3, maximum=BLOCKS, precision=0.5))
-    found = []
+    collected = []
     for number in (1, 2, 5):
         directory = tmp_path / str(number)
         with create_run(directory, replace(manifest(), experiment=ruled)) as writer:
             sweep(writer, [], Pretended(number, cells=number), Observer(), lambda _: None, RESUME)
-        found.append(keys(read_run(directory)))
-    assert found[0] == found[1] == found[2]
-    assert len(found[0]) < len(ALL)
+        collected.append(keys(read_run(directory)))
+    assert collected[0] == collected[1] == collected[2]
+    assert len(collected[0]) < len(ALL)
 
 
 REPEATED = replace(MEASURED.manifest.experiment, repeats=2)
@@ -363,11 +363,11 @@ def run_again(directory: Path, disturbed: Callable[[PlannedTrial], bool], most: 
 
 def test_a_block_comes_with_its_repeats(tmp_path: Path) -> None:
     hit = {ALL[0], ALL[3], f"{ALL[3]}+1"}
-    found = run_again(tmp_path / "run", lambda attempt: attempt.key in hit)
-    assert keys(found) == sorted([*ALL, f"{ALL[0]}+1", f"{ALL[3]}+1", f"{ALL[3]}+2"])
-    sequences = [trial.sequence for trial in found.trials]
+    again = run_again(tmp_path / "run", lambda attempt: attempt.key in hit)
+    assert keys(again) == sorted([*ALL, f"{ALL[0]}+1", f"{ALL[3]}+1", f"{ALL[3]}+2"])
+    sequences = [trial.sequence for trial in again.trials]
     assert len(set(sequences)) == len(sequences)
-    assert found.manifest.state == "complete"
+    assert again.manifest.state == "complete"
 
 
 def test_a_cell_that_does_not_repeat_what_is_to_be_repeated_ends_the_run(tmp_path: Path) -> None:

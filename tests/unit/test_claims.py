@@ -74,10 +74,10 @@ def test_one_small_difference_makes_a_claim_on_all_too_small_and_none_on_any() -
         return 1e8 * (1.0 if path == "ipv4" else 0.95 if length == 128 else 0.7)
 
     run = generous_to_streams(run_of(mostly_much_lower))
-    found = {
+    verdicts = {
         q: verdict(DirectionTest(selector=GOODPUT, expect="lower", quantifier=q), run) for q in ("all", "most", "any")
     }
-    assert {q: result.verdict for q, result in found.items()} == {
+    assert {q: result.verdict for q, result in verdicts.items()} == {
         "all": "too small to matter",
         "most": "reproduced",
         "any": "reproduced",
@@ -140,8 +140,8 @@ def test_a_claim_without_a_margin_of_its_own_takes_that_of_its_workload(test: Cl
     run = run_of(lower)
     assert verdict(test, run).verdict != "reproduced"
     assert verdict(test, generous_to_streams(run)).verdict == "reproduced"
-    own = replace(test, margin=0.01)
-    assert verdict(own, generous_to_streams(run)).verdict != "reproduced"
+    changed = replace(test, margin=0.01)
+    assert verdict(changed, generous_to_streams(run)).verdict != "reproduced"
 
 
 def test_a_trend_within_the_margin_of_its_workload_is_none() -> None:
@@ -159,10 +159,10 @@ def test_quantifiers() -> None:
         return 0.9e8 if path == "ipv6" and length == 128 else 1e8
 
     run = run_of(lower_at_128)
-    found = {
+    verdicts = {
         q: verdict(DirectionTest(selector=GOODPUT, expect="lower", quantifier=q), run) for q in ("all", "most", "any")
     }
-    assert {q: result.verdict for q, result in found.items()} == {
+    assert {q: result.verdict for q, result in verdicts.items()} == {
         "all": "not reproduced",
         "most": "not reproduced",
         "any": "reproduced",

@@ -66,15 +66,15 @@ def on_kernels(value: dict[str, float], releases: dict[str, str] | None = None) 
 
 
 def verdict(test: ClaimTest, run: Run) -> ClaimResult:
-    found = estimates(run)
-    [result], _ = judge(of_systems(test), run, findings(run, found), found)
+    actual_estimates = estimates(run)
+    [result], _ = judge(of_systems(test), run, findings(run, actual_estimates), actual_estimates)
     return result
 
 
 def beside(run: Run, ours: OurMeasurement, system: str | None = None) -> PublishedComparison:
     published = PublishedValue(source="Table 1", what="w", system=system, value=1, unit="%", ours=ours)
-    found = estimates(run)
-    _, [comparison] = judge(of_systems(values=(published,)), run, findings(run, found), found)
+    actual_estimates = estimates(run)
+    _, [comparison] = judge(of_systems(values=(published,)), run, findings(run, actual_estimates), actual_estimates)
     return comparison
 
 
@@ -121,19 +121,19 @@ def test_a_claim_on_one_system_is_judged_on_the_kernel_that_stands_for_it() -> N
 def test_numbers_stand_beside_those_of_the_kernel_that_stands_for_their_system() -> None:
     run = on_kernels({"5.10": 1.0e9, "6.1": 5e9, "6.12": 2.0e9})
     at_128 = replace(GOODPUT, paths=("ipv4",), levels={"length_bytes": (128,)})
-    found = beside(run, OurMeasurement(selector=replace(at_128, metric="goodput"), formula="value"), "new")
-    assert found.ours == pytest.approx(2.0e9, rel=0.01)
-    assert "ours is of 6.12" in found.note
+    number_beside = beside(run, OurMeasurement(selector=replace(at_128, metric="goodput"), formula="value"), "new")
+    assert number_beside.ours == pytest.approx(2.0e9, rel=0.01)
+    assert "ours is of 6.12" in number_beside.note
 
 
 @pytest.mark.parametrize(("formula", "percent"), [("of-baseline", -50), ("of-mean", -66.7), ("of-larger", -50)])
 def test_numbers_between_systems_have_ours_between_kernels(formula: Formula, percent: float) -> None:
     selector = replace(GOODPUT, levels={"length_bytes": (128,), SYSTEM: ("old",)})
     ours = OurMeasurement(selector=selector, formula=formula, against={SYSTEM: "new"})
-    found = beside(on_kernels({"5.10": 1.0e9, "6.12": 2.0e9}), ours)
-    assert found.ours == pytest.approx(percent, rel=0.01)
-    assert found.ours_low is not None
-    assert "ours is of 5.10 against 6.12" in found.note
+    number_beside = beside(on_kernels({"5.10": 1.0e9, "6.12": 2.0e9}), ours)
+    assert number_beside.ours == pytest.approx(percent, rel=0.01)
+    assert number_beside.ours_low is not None
+    assert "ours is of 5.10 against 6.12" in number_beside.note
     assert beside(run_of(same), ours).ours is None
 
 
@@ -143,17 +143,17 @@ def test_releases_are_ordered_as_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "told"),
+    ("written", "expected"),
     [
         ("generations: [old]", "generations are two systems, the older and the newer"),
         ("generations: [old, old]", "generations are two systems"),
         ("generations: [old, newest]", 'generations.1: "newest" is not a system'),
     ],
 )
-def test_generations_are_two_of_the_systems(written: str, told: str) -> None:
+def test_generations_are_two_of_the_systems(written: str, expected: str) -> None:
     with pytest.raises(ExperimentError) as failure:
         read(f"{HEAD}{written}\nclaims: []\n")
-    assert told in str(failure.value)
+    assert expected in str(failure.value)
 
 
 def test_a_system_that_is_no_generation_cannot_be_asked_for() -> None:

@@ -91,8 +91,10 @@ def tracking_answers(nodes: dict[str, dict[str, Any]]) -> dict[str, TrackingAnsw
 
 def test_sessions_are_those_at_both_ends_and_what_failed_in_between() -> None:
     after = answer(20_000, statistics={"insert": 0, "insert_failed": 7, "drop": 7, "early_drop": 0})
-    found = session_evidence(tracking_answers({"r1": answer(3), "r2": {}}), tracking_answers({"r1": after, "r2": {}}))
-    assert found == {
+    actual_session_evidence = session_evidence(
+        tracking_answers({"r1": answer(3), "r2": {}}), tracking_answers({"r1": after, "r2": {}})
+    )
+    assert actual_session_evidence == {
         "r1": TrackedSessions(
             before=3,
             after=20_000,
@@ -102,7 +104,7 @@ def test_sessions_are_those_at_both_ends_and_what_failed_in_between() -> None:
             objects=19_997,
         )
     }
-    assert session_memory_bytes(found) == 256
+    assert session_memory_bytes(actual_session_evidence) == 256
     without = {"sessions": 5, "most": 9}
     assert session_evidence(tracking_answers({"r1": without}), tracking_answers({"r1": without}))["r1"].failed is None
 

@@ -115,7 +115,7 @@ def test_a_trial_does_not_count_in_which_the_processors_changed(
 
 
 @pytest.mark.parametrize(
-    ("result", "found"),
+    ("result", "results"),
     [
         ({"cpu": SPAN}, True),
         ({"forward_receiver": {"cpu": SPAN}}, True),
@@ -125,9 +125,9 @@ def test_a_trial_does_not_count_in_which_the_processors_changed(
         ({"deep": {"er": {"cpu": SPAN}}}, False),
     ],
 )
-def test_where_a_result_has_its_span(result: dict[str, Any], found: bool) -> None:
-    assert (find_span(result) is SPAN) is found
-    assert found or find_span(result) is None
+def test_where_a_result_has_its_span(result: dict[str, Any], results: bool) -> None:
+    assert (find_span(result) is SPAN) is results
+    assert results or find_span(result) is None
 
 
 def test_what_a_sender_spun_is_no_cost() -> None:

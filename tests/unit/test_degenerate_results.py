@@ -43,10 +43,10 @@ def degenerate(seed: int) -> tuple[Run, Analysis]:
     """A run of one, two or seven blocks in which each metric of each path at each combination has values of one such
     kind, and some pairs are missing."""
     dice = random.Random(seed)
-    made = synthetic.small(blocks=(1, 2, 7)[seed % 3])
+    small_run = synthetic.small(blocks=(1, 2, 7)[seed % 3])
     kinds: dict[tuple[str, str, str], Change] = {}
     trials = []
-    for trial in made.trials:
+    for trial in small_run.trials:
         metrics = {}
         for name, value in trial.metrics.items():
             change = kinds.setdefault((trial.combination, trial.path, name), dice.choice(CHANGES))
@@ -55,7 +55,7 @@ def degenerate(seed: int) -> tuple[Run, Analysis]:
         trials.append(
             replace(trial, metrics={} if is_missing else metrics, status="failed" if is_missing else trial.status)
         )
-    run = replace(made, trials=trials).in_memory()
+    run = replace(small_run, trials=trials).in_memory()
     return run, analyse(run)
 
 
@@ -99,20 +99,20 @@ CLAIM = ClaimResult(
 
 def check(form: str, seed: int) -> None:
     run, analysis = degenerate(seed)
-    made = FORMATS[form].render(run, replace(analysis, claims=[CLAIM]))
-    text = shown(form, made)
+    render = FORMATS[form].render(run, replace(analysis, claims=[CLAIM]))
+    text = shown(form, render)
     assert not NO_NUMBER.findall(text), around(NO_NUMBER, text)
     if form not in ("json", "csv"):
         assert not NEGATIVE_ZERO.findall(text), around(NEGATIVE_ZERO, text)
     if form != "csv":
         assert CLAIM.verdict in " ".join(text.split())
     if form == "html":
-        assert "badge claim-too-small-to-matter" in made
+        assert "badge claim-too-small-to-matter" in render
 
 
 def around(pattern: re.Pattern[str], text: str) -> list[str]:
     """The surroundings of what was found."""
-    return [text[max(0, one.start() - 60) : one.end() + 30] for one in pattern.finditer(text)][:5]
+    return [text[max(0, item.start() - 60) : item.end() + 30] for item in pattern.finditer(text)][:5]
 
 
 @pytest.mark.parametrize("seed", range(12))

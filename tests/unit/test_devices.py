@@ -45,14 +45,18 @@ def translated(read: Read, hops: int | None = 1) -> Network:
 
 def test_prefixes_are_routed_to_the_device_and_into_it(read: Read) -> None:
     network = translated(read)
-    found = {
-        node: {str(route.prefix): (str(route.gateway), route.device) for route in own if route.prefix in (PREFIX, POOL)}
-        for node, own in all_routes(network.topology, network.devices).items()
+    result = {
+        node: {
+            str(route.prefix): (str(route.gateway), route.device)
+            for route in all_route
+            if route.prefix in (PREFIX, POOL)
+        }
+        for node, all_route in all_routes(network.topology, network.devices).items()
     }
     via = {name: str(network.topology.links[index].ends[0].ipv4.ip) for name, index in (("r3", 2), ("r4", 3))}
     gateway = network.topology.links[1].ends[1].ipv6
     assert gateway is not None
-    assert found == {
+    assert result == {
         "h1": {},
         "r1": {str(PREFIX): (str(gateway.ip), "eth1")},
         "r2": {str(PREFIX): ("None", "t"), str(POOL): ("None", "t")},
@@ -65,9 +69,9 @@ def test_prefixes_are_routed_to_the_device_and_into_it(read: Read) -> None:
 def test_the_routes_of_one_node_are_those_of_all(read: Read) -> None:
     network = translated(read)
     topology, devices = network.topology, network.devices
-    for node, found in all_routes(topology, devices).items():
-        own = [*routes(topology, node, 4, devices), *routes(topology, node, 6, devices)]
-        assert sorted(map(str, found)) == sorted(map(str, own))
+    for node, all_route in all_routes(topology, devices).items():
+        of_node = [*routes(topology, node, 4, devices), *routes(topology, node, 6, devices)]
+        assert sorted(map(str, all_route)) == sorted(map(str, of_node))
 
 
 @pytest.mark.parametrize(("hops", "behind"), [(1, [62, 61, 60]), (2, [61, 60, 59]), (None, [None] * 3)])

@@ -45,18 +45,18 @@ def network(read: Read, path: str, workload: str = "bring-up") -> Network:
     return install(experiment.paths[0], experiment.topologies[0], experiment.between)
 
 
-def requests(made: Network, node: str) -> list[NodeRequest]:
-    script = render_path(made, EBPF.name)[node]
+def requests(built: Network, node: str) -> list[NodeRequest]:
+    script = render_path(built, EBPF.name)[node]
     return [request for stage in (*script.first_devices, *script.stages) for request in stage.requests]
 
 
 def test_the_next_router_advertises_the_prefix_and_then_the_clat_asks(read: Read) -> None:
-    made = network(read, BY_RA)
-    [advertise] = requests(made, "r1")
+    actual_network = network(read, BY_RA)
+    [advertise] = requests(actual_network, "r1")
     assert advertise.op == "router-advertise"
     assert advertise.fields["device"] == "eth0"
     assert advertise.fields["pref64"] == [{"prefix": "2001:db8:64::/96", "lifetime_s": 1800}]
-    discover, add = requests(made, "h1")
+    discover, add = requests(actual_network, "h1")
     assert (discover.op, discover.fields["by"], discover.fields["device"]) == ("prefix-discover", "ra", "eth0")
     learned = {("h1", "prefix-discover"): {"prefix": "2001:db8:99::/96"}}
     assert _filled(add.fields, learned)["mapping"]["prefixes"] == ["2001:db8:99::/96"]
@@ -65,12 +65,12 @@ def test_the_next_router_advertises_the_prefix_and_then_the_clat_asks(read: Read
 
 
 def test_the_resolver_is_there_before_it_is_asked(read: Read) -> None:
-    made = network(read, BY_DNS64)
-    assert [request.op for request in requests(made, "r2")] == ["translator-add", "dns-start"]
-    assert [request.op for request in requests(made, "r1")] == ["prefix-discover", "translator-add"]
-    discover, _ = requests(made, "r1")
+    actual_network = network(read, BY_DNS64)
+    assert [request.op for request in requests(actual_network, "r2")] == ["translator-add", "dns-start"]
+    assert [request.op for request in requests(actual_network, "r1")] == ["prefix-discover", "translator-add"]
+    discover, _ = requests(actual_network, "r1")
     assert (discover.fields["by"], discover.fields["resolver"]) == ("dns64", "2001:2:0:1::2")
-    assert not made.resolvers
+    assert not actual_network.resolvers
 
 
 def test_a_clat_that_has_its_prefix_asks_nobody(read: Read) -> None:
@@ -92,13 +92,13 @@ def test_another_prefix_than_the_plats_is_told(read: Read) -> None:
 
 
 def test_the_routes_into_the_translator_are_made_again(read: Read) -> None:
-    made = network(read, BY_RA)
-    clat = made.learning
+    actual_network = network(read, BY_RA)
+    clat = actual_network.learning
     assert clat is not None
-    lines = device_lines_of(made, clat)
+    lines = device_lines_of(actual_network, clat)
     assert "route add 198.18.2.0/24 dev 464xlat-1" in lines
     assert all(line.endswith("dev 464xlat-1") for line in lines)
-    assert sorted(lines) == sorted(render_path(made, EBPF.name)["h1"].made_routes)
+    assert sorted(lines) == sorted(render_path(actual_network, EBPF.name)["h1"].made_routes)
     assert [":" in line for line in lines] == sorted([":" in line for line in lines], reverse=True)
 
 
@@ -109,25 +109,25 @@ def test_tayga_does_not_learn(read: Read) -> None:
 
 
 def test_the_clat_first_asks_whether_it_needs_ipv4(read: Read) -> None:
-    made = network(read, "{464xlat: {nodes: [h1, r2], discovery: ra, option-108: true}}")
-    _, serve = requests(made, "r1")
+    actual_network = network(read, "{464xlat: {nodes: [h1, r2], discovery: ra, option-108: true}}")
+    _, serve = requests(actual_network, "r1")
     assert serve.op == "dhcp-serve"
     known = {"device": "eth0", "server": "198.18.0.2", "first": "198.18.0.1", "last": "198.18.0.1", "prefix_bits": 24}
     assert known.items() <= serve.fields.items()
     assert serve.fields["v6only_wait_s"] == 1800
-    ask, discover, _ = requests(made, "h1")
+    ask, discover, _ = requests(actual_network, "h1")
     assert (ask.op, ask.fields["device"], discover.op) == ("dhcp-ask", "eth0", "prefix-discover")
     for request in (serve, ask):
         REQUESTS[request.op](**request.fields)
-    assert made.learning is not None
-    assert made.learning.discovery is not None
-    assert made.learning.discovery.dhcp == ask.fields
+    assert actual_network.learning is not None
+    assert actual_network.learning.discovery is not None
+    assert actual_network.learning.discovery.dhcp == ask.fields
 
 
 def test_the_next_router_tells_it_though_another_one_resolves(read: Read) -> None:
-    made = network(read, "{464xlat: {nodes: [h1, r2], discovery: dns64, dns64: r2, option-108: true}}")
-    assert [request.op for request in requests(made, "r1")] == ["dhcp-serve"]
-    assert [request.op for request in requests(made, "h1")][:2] == ["dhcp-ask", "prefix-discover"]
+    actual_network = network(read, "{464xlat: {nodes: [h1, r2], discovery: dns64, dns64: r2, option-108: true}}")
+    assert [request.op for request in requests(actual_network, "r1")] == ["dhcp-serve"]
+    assert [request.op for request in requests(actual_network, "h1")][:2] == ["dhcp-ask", "prefix-discover"]
 
 
 def message(name: str, **fields: Any) -> dict[str, Any]:
@@ -154,27 +154,29 @@ OFFER = message("offer", wants_v6only=False, v6only_wait_s=1800)
     ],
 )
 def test_packets_prove_that_it_does_without(read: Read, packets: list[dict[str, Any]], kinds: list[ReasonKind]) -> None:
-    made = network(read, "{464xlat: {nodes: [h1, r2], discovery: ra, option-108: true}}")
-    views = viewpoints(made)
+    actual_network = network(read, "{464xlat: {nodes: [h1, r2], discovery: ra, option-108: true}}")
+    views = viewpoints(actual_network)
     captures = [capture(packets if number == 0 else []) for number in range(len(views))]
-    seen, reasons = dhcp_evidence(made, views, captures)
+    seen, reasons = dhcp_evidence(actual_network, views, captures)
     assert [reason.kind for reason in reasons] == kinds
     assert seen is not None
     assert sum(seen.messages.values()) == len(packets)
     assert len(seen.packets) == min(2, len(packets))
-    assert [one.packets for one in without_questions(made, captures)] == [[] for _ in views]
+    assert [without_question.packets for without_question in without_questions(actual_network, captures)] == [
+        [] for _ in views
+    ]
 
 
 def test_other_paths_have_no_dhcp(read: Read) -> None:
-    made = network(read, BY_RA)
-    assert dhcp_evidence(made, viewpoints(made), [capture([DISCOVER])] * 3) == (None, [])
+    actual_network = network(read, BY_RA)
+    assert dhcp_evidence(actual_network, viewpoints(actual_network), [capture([DISCOVER])] * 3) == (None, [])
 
 
 def test_the_time_until_it_does_without_counts_from_the_beginning() -> None:
     kind = WORKLOADS["bring-up"]
-    told = repetition(dhcp_ns=1_600)
-    told["clat"]["dhcp"] = {"asked": 2}
-    results = {"repetitions": [told, told]}
+    actual_repetition = repetition(dhcp_ns=1_600)
+    actual_repetition["clat"]["dhcp"] = {"asked": 2}
+    results = {"repetitions": [actual_repetition, actual_repetition]}
     measured = kind.summarise({}, results, {})
     assert measured.metrics["time_to_v6only_p50_ns"] == 600
     assert measured.notes == ["in 2 of 2 repetitions, the CLAT had to ask more than once"]
@@ -218,7 +220,7 @@ def test_requests_that_begin_late_measure_nothing() -> None:
 
 def counted(packets: int) -> TranslatorState:
     count = {"packets": packets, "bytes": 100 * packets}
-    told = {
+    fields = {
         "to_ipv6": count,
         "to_ipv4": count,
         "slow": {"udp": count},
@@ -226,13 +228,13 @@ def counted(packets: int) -> TranslatorState:
         "drops": {},
         "waiting": {"packets": 0, "bytes": 0},
     }
-    return TranslatorState.model_validate(told)
+    return TranslatorState.model_validate(fields)
 
 
 def test_the_counters_of_translators_that_were_taken_away_count(read: Read) -> None:
-    made = network(read, BY_RA)
+    actual_network = network(read, BY_RA)
     before, after = ({"h1": {"464xlat-1": counted(n)}, "r2": {"464xlat-2": counted(n)}} for n in (5, 7))
-    found = translator_evidence(made, before, after, [counted(6), counted(3)])
-    assert found["h1"]["464xlat-1"].to_ipv6.packets == (6 - 5) + 3 + 7
-    assert found["h1"]["464xlat-1"].slow["udp"].packets == 11
-    assert found["r2"]["464xlat-2"].to_ipv6.packets == 2
+    actual_translator_evidence = translator_evidence(actual_network, before, after, [counted(6), counted(3)])
+    assert actual_translator_evidence["h1"]["464xlat-1"].to_ipv6.packets == (6 - 5) + 3 + 7
+    assert actual_translator_evidence["h1"]["464xlat-1"].slow["udp"].packets == 11
+    assert actual_translator_evidence["r2"]["464xlat-2"].to_ipv6.packets == 2

@@ -63,7 +63,7 @@ def test_questions_go_to_the_resolver_and_from_there_to_the_server_over_ipv4() -
     assert [(leg.family, leg.near, leg.far) for leg in network.legs] == [(6, "client", "r1"), (4, "r1", "server")]
     assert [str(leg.destination) for leg in network.legs] == ["2001:2::2", "198.18.1.2"]
     assert network.translators == ()
-    limits = [(one.ip[0].hop_limit, one.ip[0].reverse_hop_limit) for one in network.crossings]
+    limits = [(crossing.ip[0].hop_limit, crossing.ip[0].reverse_hop_limit) for crossing in network.crossings]
     assert limits == [(64, 64), (64, 64)], "the resolver's packets are its own"
     assert str(asked_prefix(path)) == "2001:db8:64::/96"
     assert unasked(path) is None
@@ -116,13 +116,13 @@ def measured(**client: Any) -> TrialMeasurements:
 
 
 def test_only_right_answers_in_time_count() -> None:
-    told = measured()
-    assert told.invalid == []
-    assert told.metrics["questions_answered_ratio"] == 0.7
-    assert told.metrics["questions_wrong_ratio"] == 0.1
-    assert told.metrics["questions_failed_ratio"] == 0.1
-    assert told.metrics["questions_unanswered_ratio"] == 0.1
-    assert told.notes == [
+    actual_measured = measured()
+    assert actual_measured.invalid == []
+    assert actual_measured.metrics["questions_answered_ratio"] == 0.7
+    assert actual_measured.metrics["questions_wrong_ratio"] == 0.1
+    assert actual_measured.metrics["questions_failed_ratio"] == 0.1
+    assert actual_measured.metrics["questions_unanswered_ratio"] == 0.1
+    assert actual_measured.notes == [
         "the resolver failed: 1 SERVFAIL",
         "1 answers did not have the one right address",
         "1 answers came after the timeout",

@@ -43,15 +43,15 @@ def test_every_reason_is_said_once_with_what_it_is_the_reason_of() -> None:
 
 
 def test_where_nothing_could_be_tried_every_mechanism_is_unknown_by_each_of_its_engines() -> None:
-    found = unknown_mechanisms("no node")
-    assert {(one.mechanism, one.engine) for one in found} == {
+    answers = unknown_mechanisms("no node")
+    assert {(answer.mechanism, answer.engine) for answer in answers} == {
         (mechanism.name, engine)
         for mechanism in MECHANISMS.values()
         if mechanism.node_count != (0, 0)
         for engine in mechanism.engines
     }
-    assert {(one.answer, one.reason) for one in found} == {("unknown", "no node")}
-    assert [one.answer for one in examine(None, "no node") if one.name == "network namespaces"] == ["no"]
+    assert {(answer.answer, answer.reason) for answer in answers} == {("unknown", "no node")}
+    assert [answer.answer for answer in examine(None, "no node") if answer.name == "network namespaces"] == ["no"]
 
 
 @pytest.mark.parametrize(

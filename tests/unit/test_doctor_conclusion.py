@@ -24,8 +24,8 @@ def engine(mechanism: str, name: str, answer: Answer, reason: str = "seen") -> E
 
 
 def test_a_machine_with_everything_is_ready() -> None:
-    found = conclude([capability("ip", "yes", required=True)], [engine("6in4", "kernel", "yes")], ROOT)
-    assert (found.ready, found.sentence) == (True, "Ready, without limits.")
+    conclusion = conclude([capability("ip", "yes", required=True)], [engine("6in4", "kernel", "yes")], ROOT)
+    assert (conclusion.ready, conclusion.sentence) == (True, "Ready, without limits.")
 
 
 def test_each_limit_has_what_mends_it() -> None:
@@ -36,9 +36,9 @@ def test_each_limit_has_what_mends_it() -> None:
         engine("6in4", "ebpf", "yes"),
         engine("6rd", "ebpf", "yes"),
     ]
-    found = conclude([capability("ip", "yes", required=True), capability("tcpdump")], answers, machine)
-    assert found.ready
-    assert conclusion_lines(found) == [
+    conclusion = conclude([capability("ip", "yes", required=True), capability("tcpdump")], answers, machine)
+    assert conclusion.ready
+    assert conclusion_lines(conclusion) == [
         "Ready. 2 limits:",
         "1. tcpdump: why",
         "   affects: something",
@@ -58,13 +58,13 @@ def test_a_mechanism_that_no_engine_carries_is_lost() -> None:
 
 
 def test_what_every_run_needs_is_told_alone() -> None:
-    found = conclude(
+    conclusion = conclude(
         [capability("tc", required=True), capability("veth", "unknown", required=True), capability("tcpdump")],
         [engine("6in4", "ebpf", "unknown")],
         ROOT,
     )
-    assert (found.ready, found.limits) == (False, ())
-    assert conclusion_lines(found) == [
+    assert (conclusion.ready, conclusion.limits) == (False, ())
+    assert conclusion_lines(conclusion) == [
         "Not ready. 1 thing is missing:",
         "1. tc: why",
         "   affects: something",

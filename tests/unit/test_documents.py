@@ -42,13 +42,13 @@ def links(document: Path) -> list[str]:
 def anchors(document: Path) -> set[str]:
     """The names by which a link reaches the headings, as GitHub makes them."""
     text = re.sub(r"^```.*?^```", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
-    found: set[str] = set()
+    anchors: set[str] = set()
     for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE):
         words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower()
         name = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
-        number = next(n for n in range(len(found) + 1) if (f"{name}-{n}" if n else name) not in found)
-        found.add(f"{name}-{number}" if number else name)
-    return found
+        number = next(n for n in range(len(anchors) + 1) if (f"{name}-{n}" if n else name) not in anchors)
+        anchors.add(f"{name}-{number}" if number else name)
+    return anchors
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
@@ -97,9 +97,9 @@ def named(text: str, label: str) -> list[str]:
 def commands(text: str) -> list[list[str]]:
     """The words of every `sixbench ...` in the blocks of a text and in its lines."""
     blocks = re.findall(r"^```[^\n]*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
-    told = re.findall(r"^(?:\w*\$ )?(sixbench [^#|\n]*)", "\n".join(blocks), re.MULTILINE)
-    told += re.findall(r"`(sixbench [a-z][^`\n]*)`", text)
-    return [command.split()[1:] for command in told]
+    matches = re.findall(r"^(?:\w*\$ )?(sixbench [^#|\n]*)", "\n".join(blocks), re.MULTILINE)
+    matches += re.findall(r"`(sixbench [a-z][^`\n]*)`", text)
+    return [command.split()[1:] for command in matches]
 
 
 README = (ROOT / "README.md").read_text()
@@ -112,8 +112,8 @@ def test_the_readme_names_every_mechanism_and_workload() -> None:
 
 def test_the_experiment_of_the_readme_can_be_run() -> None:
     (example,) = re.findall(r"^```yaml\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
-    found = read_experiment(parse_yaml(example, "one-router.yaml"), MECHANISMS)
-    assert found.name == "one-router"
+    experiment = read_experiment(parse_yaml(example, "one-router.yaml"), MECHANISMS)
+    assert experiment.name == "one-router"
 
 
 def test_the_package_advertises_what_it_has() -> None:
@@ -124,22 +124,22 @@ def test_the_package_advertises_what_it_has() -> None:
 
 def unknown(words: list[str]) -> str | None:
     """Part of a command that does not exist: a command or an option."""
-    found: Any = COMMANDS
+    commands: Any = COMMANDS
     rest = list(words)
-    while hasattr(found, "commands") and rest and re.fullmatch(r"[a-z0-9]+", rest[0]):
+    while hasattr(commands, "commands") and rest and re.fullmatch(r"[a-z0-9]+", rest[0]):
         name = rest.pop(0)
-        if name not in found.commands:
+        if name not in commands.commands:
             return name
-        found = found.commands[name]
-    options = {option for parameter in found.params for option in (*parameter.opts, *parameter.secondary_opts)}
-    told = re.findall(r"(?<!\S)\[?(--[a-z0-9-]+)", " ".join(rest).partition(" -- ")[0])
-    return next((option for option in told if option not in options | {"--help"}), None)
+        commands = commands.commands[name]
+    options = {option for parameter in commands.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    matches = re.findall(r"(?<!\S)\[?(--[a-z0-9-]+)", " ".join(rest).partition(" -- ")[0])
+    return next((option for option in matches if option not in options | {"--help"}), None)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
 def test_every_command_exists(document: Path) -> None:
-    told = commands(document.read_text())
-    assert [(words, wrong) for words in told if (wrong := unknown(words)) is not None] == []
+    actual_commands = commands(document.read_text())
+    assert [(words, wrong) for words in actual_commands if (wrong := unknown(words)) is not None] == []
 
 
 def test_the_glossary_names_every_mechanism() -> None:

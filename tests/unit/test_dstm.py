@@ -47,8 +47,8 @@ def test_the_ipv4_network_has_one_route_to_the_pool_and_the_end_point_one_to_eac
     assert [line for line in routes_of(two, "r3") if line.startswith("192.")] == [
         "192.0.2.0/28 via 198.18.3.1 dev eth0"
     ]
-    own = [line for line in routes_of(two, "r2") if line.startswith("192.")]
-    assert own == ["192.0.2.2/32 dev dstm-1", "192.0.2.3/32 dev dstm-2"]
+    routes = [line for line in routes_of(two, "r2") if line.startswith("192.")]
+    assert routes == ["192.0.2.2/32 dev dstm-1", "192.0.2.3/32 dev dstm-2"]
     assert "route replace unreachable 192.0.2.0/28" in two.stages[-1]["r2"].ip
     assert not [line for line in routes_of(two, "r1") if ":" not in line]
     assert Forwarding(two).there()[-1][2] == "h2"

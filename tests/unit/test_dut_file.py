@@ -52,7 +52,7 @@ def test_the_device_stands_between_two_hosts(dut: Any, nodes: list[str], paths: 
     [topology] = read.topologies
     assert read.between == ("left", "right")
     assert list(topology.nodes) == nodes
-    assert [(one.ends[0].node, one.ends[1].node) for one in topology.links] == list(pairwise(nodes))
+    assert [(link.ends[0].node, link.ends[1].node) for link in topology.links] == list(pairwise(nodes))
     assert [node.name for node in topology.nodes.values() if node.kind == "host"] == ["left", "right"]
     assert {path.name: path.mechanism for path in read.paths} == paths
 
@@ -93,8 +93,8 @@ def test_equipment_stands_between_two_hosts_that_have_its_ports() -> None:
     assert [(node, port.name) for node, port in topology.ports] == [("left", "eth1"), ("right", "enp3s0")]
     assert [[end.name for end in link.ends] for link in topology.links] == [["eth1", "eth0"], ["eth1", "enp3s0"]]
     assert {link.mtu_bytes for link in topology.links} == {9000}
-    one = experiment({"ports": ["eth1", "eth2"], "description": "a router", "family": 4})
-    assert [(path.name, path.family) for path in one.paths] == [("equipment", 4)]
+    actual_experiment = experiment({"ports": ["eth1", "eth2"], "description": "a router", "family": 4})
+    assert [(path.name, path.family) for path in actual_experiment.paths] == [("equipment", 4)]
 
 
 def test_equipment_may_change_addresses_and_starts_nothing() -> None:

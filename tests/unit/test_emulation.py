@@ -81,8 +81,12 @@ def test_a_direction_may_differ() -> None:
 
 
 def test_a_setting_of_a_direction_can_be_a_factor() -> None:
-    found = topologies("delay: 1ms, reverse: {loss: [0%, 1%, 2%]}")
-    assert [one.links[0].impairments[1].loss_ratio for one in found] == [0.0, 0.01, 0.02]
+    actual_topologies = topologies("delay: 1ms, reverse: {loss: [0%, 1%, 2%]}")
+    assert [actual_topology.links[0].impairments[1].loss_ratio for actual_topology in actual_topologies] == [
+        0.0,
+        0.01,
+        0.02,
+    ]
 
 
 def test_what_loses_packets_carries_no_super_packets() -> None:
@@ -149,12 +153,12 @@ def test_garbage_in_a_file_of_delays_is_told_by_its_line(tmp_path: Path, text: s
 
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 def test_quantiles_have_the_mean_and_the_spread_asked_for(distribution: Any) -> None:
-    found = Impairments(delay_ns=10**9, jitter_ns=10**6, distribution=distribution).quantiles_ns()
-    assert found == sorted(found)
+    quantiles_ns = Impairments(delay_ns=10**9, jitter_ns=10**6, distribution=distribution).quantiles_ns()
+    assert quantiles_ns == sorted(quantiles_ns)
     # The far tail of the Pareto distribution is beyond the last quantile.
-    assert abs(fmean(found)) < 5_000
+    assert abs(fmean(quantiles_ns)) < 5_000
     spread = 10**6 / 3**0.5 if distribution == "uniform" else 10**6
-    assert pstdev(found) == pytest.approx(spread, rel=0.1 if distribution == "pareto" else 0.01)
+    assert pstdev(quantiles_ns) == pytest.approx(spread, rel=0.1 if distribution == "pareto" else 0.01)
 
 
 def test_the_emulator_is_a_node_between_the_ends() -> None:
@@ -172,18 +176,30 @@ def test_what_the_emulator_is_told() -> None:
     link = link_of(
         "delay: 5ms, jitter: 1ms, forward: {loss: 1%, loss-burst: 2}, reverse: {lost-packets: 4, late-packets: 9}"
     )
-    told = change(link, (1, 2))
-    assert (told["forward"]["delay_ns"], told["forward"]["seed"], told["reverse"]["seed"]) == (5_000_000, 1, 2)
-    assert (told["forward"]["jitter_ns"][0], told["forward"]["jitter_ns"][-1]) == (-1_000_000, 1_000_000)
-    assert set(told["forward"]["loss"]["gilbert-elliott"]) == {"to_bad", "to_good", "loss_in_good", "loss_in_bad"}
-    assert told["reverse"]["loss"] == {"packets": [4]}
-    assert told["reverse"]["late"] == {"packets": [9], "by": 1}
-    assert "wire_bps" not in told["forward"]
+    actual_change = change(link, (1, 2))
+    assert (
+        actual_change["forward"]["delay_ns"],
+        actual_change["forward"]["seed"],
+        actual_change["reverse"]["seed"],
+    ) == (5_000_000, 1, 2)
+    assert (actual_change["forward"]["jitter_ns"][0], actual_change["forward"]["jitter_ns"][-1]) == (
+        -1_000_000,
+        1_000_000,
+    )
+    assert set(actual_change["forward"]["loss"]["gilbert-elliott"]) == {
+        "to_bad",
+        "to_good",
+        "loss_in_good",
+        "loss_in_bad",
+    }
+    assert actual_change["reverse"]["loss"] == {"packets": [4]}
+    assert actual_change["reverse"]["late"] == {"packets": [9], "by": 1}
+    assert "wire_bps" not in actual_change["forward"]
 
 
 def test_the_emulator_spaces_what_a_rate_lets_go_in_bunches() -> None:
-    told = change(link_of("delay: 5ms, rate: 20Mbit, reverse: {rate: 1Mbit}"), (1, 2))
-    assert (told["forward"]["wire_bps"], told["reverse"]["wire_bps"]) == (20_000_000, 1_000_000)
+    actual_change = change(link_of("delay: 5ms, rate: 20Mbit, reverse: {rate: 1Mbit}"), (1, 2))
+    assert (actual_change["forward"]["wire_bps"], actual_change["reverse"]["wire_bps"]) == (20_000_000, 1_000_000)
 
 
 def test_seeds_are_those_of_the_words_the_link_and_the_direction() -> None:
@@ -270,9 +286,9 @@ def record(**changed: Any) -> EmulateAnswer:
 )
 def test_a_trial_whose_emulator_fell_behind_is_invalid(changed: dict[str, Any], words: str | None) -> None:
     topology = topologies("delay: 5ms")[0]
-    found = assess(topology, {"h1-h2": record(**changed)})
-    assert [words in reason.text for reason in found.invalid if words] == ([True] if words else [])
-    assert found.links["h1-h2"].way("forward").delay == HistogramSummary(
+    assessment = assess(topology, {"h1-h2": record(**changed)})
+    assert [words in reason.text for reason in assessment.invalid if words] == ([True] if words else [])
+    assert assessment.links["h1-h2"].way("forward").delay == HistogramSummary(
         unit="ns", count=1000, min=1, max=1, mean=1, stdev=1, p50=1, p90=1, p99=5_050_000, p999=1
     )
     assert texts(assess(topology, {}).invalid) == ["the emulator of h1-h2 did not report what it did"]

@@ -166,8 +166,8 @@ def test_ends_of_a_vxlan_whose_outer_addresses_end_alike_have_their_own_link_lay
         dataclasses.replace(tunnel, local=ip_address(local))
         for tunnel, local in ((first, "2001:2::1"), (second, "2001:2:0:2::1"))
     ]
-    made = [ENGINES["kernel"].make(tunnel).ip[0].split()[4] for tunnel in alike]
-    assert made[0] != made[1]
+    parts = [ENGINES["kernel"].make(tunnel).ip[0].split()[4] for tunnel in alike]
+    assert parts[0] != parts[1]
 
 
 IP = shutil.which("ip")
@@ -242,8 +242,8 @@ def test_the_fields_of_a_tunnel(tunnels: Tunnels) -> None:
         "pmtu": "static",
     }
     [request] = ENGINES["user"].make(tunnels("6in4", ttl=0, tos=46, ecn=False, pmtu="dynamic")[1]).requests
-    told = {name: request.fields[name] for name in ("engine", "ttl", "tos", "ecn", "pmtu", "mapping")}
-    assert told == {
+    fields = {name: request.fields[name] for name in ("engine", "ttl", "tos", "ecn", "pmtu", "mapping")}
+    assert fields == {
         "engine": "user",
         "ttl": "inherit",
         "tos": 46,
@@ -261,9 +261,9 @@ def test_what_stages_ask_for_is_in_the_protocol(read: Read, name: str) -> None:
     network = install(path, read(TEXT).topologies[0], ("h1", "h2"))
 
     def asked(stage: Stage) -> list[NodeRequest]:
-        return [one for request in stage.requests for one in (request, request.undo) if one is not None]
+        return [item for request in stage.requests for item in (request, request.undo) if item is not None]
 
-    for request in (one for stages in network.stages for stage in stages.values() for one in asked(stage)):
+    for request in (item for stages in network.stages for stage in stages.values() for item in asked(stage)):
         REQUESTS[request.op](**request.fields)
         assert f"| `{request.op}` |" in PROTOCOL
 
@@ -286,9 +286,9 @@ class Probe:
         if op == "exec" and fields["argv"][0] == "tayga":
             raise AgentError("exec", "probe: exec: starting tayga: No such file or directory (os error 2)")
         if op == "exec" and fields["argv"][0] == "sh":
-            said = [line for line in fields["argv"][-1].splitlines() if "has no module" in line]
-            words = "".join(said).strip().removeprefix('echo "').removesuffix('" >&2')
-            return {"exit": len(said), "stdout": "", "stderr": words}
+            lines = [line for line in fields["argv"][-1].splitlines() if "has no module" in line]
+            words = "".join(lines).strip().removeprefix('echo "').removesuffix('" >&2')
+            return {"exit": len(lines), "stdout": "", "stderr": words}
         if op == "exec" and fields["argv"][0] == "unshare":
             return {"exit": 127, "stdout": "", "stderr": f"{fields['argv'][-1]}: not found"}
         return {"exit": 0, "stdout": "", "stderr": ""}
@@ -388,6 +388,8 @@ def test_what_was_tried_is_taken_away_again(read: Read) -> None:
     chosen(probe, read, "{6in4: [r1, r2]}")
     assert "tunnel-add user" in probe.asked
     assert all(
-        "tunnel-remove" in probe.asked[probe.asked.index(one) :] for one in probe.asked if one.startswith("tunnel-add")
+        "tunnel-remove" in probe.asked[probe.asked.index(item) :]
+        for item in probe.asked
+        if item.startswith("tunnel-add")
     )
-    assert not [one for first, one in pairwise(probe.asked) if first == one == "tunnel-add"]
+    assert not [item for first, item in pairwise(probe.asked) if first == item == "tunnel-add"]

@@ -38,7 +38,7 @@ def test_every_event_has_its_form(tmp_path: Path) -> None:
     written = lines(tmp_path / "events")
     assert [check_event(event) for event in written] == written
     assert {event["event"] for event in written} == {
-        one.model_fields["event"].annotation.__args__[0] for one in RUN_EVENTS
+        run_event.model_fields["event"].annotation.__args__[0] for run_event in RUN_EVENTS
     }  # type: ignore[union-attr]
     [invalid] = [event for event in written if event.get("status") == "invalid"]
     assert invalid["reasons"][0]["text"].startswith("the machine's CPU was busy")
@@ -48,7 +48,7 @@ def test_every_event_has_its_form(tmp_path: Path) -> None:
 
 def test_the_page_names_every_event_and_field() -> None:
     rows = dict(re.findall(r"^\| `([a-z-]+)` \|(.*)\|$", PAGE.read_text(), re.MULTILINE))
-    forms = {one.model_fields["event"].annotation.__args__[0]: one for one in RUN_EVENTS}  # type: ignore[union-attr]
+    forms = {run_event.model_fields["event"].annotation.__args__[0]: run_event for run_event in RUN_EVENTS}  # type: ignore[union-attr]
     assert rows.keys() == forms.keys()
     for name, form in forms.items():
         fields = {field.alias or key for key, field in form.model_fields.items()} - {"event", "at_realtime_ns"}
@@ -84,8 +84,8 @@ def test_a_full_disk_ends_the_log_and_not_the_run(
             tell_all(log, run)
         log.block_ended(2)
     assert [event["event"] for event in lines(tmp_path / "events")] == ["planned"]
-    told = capsys.readouterr().err
-    assert told.count("No space left on device") == 1
+    output = capsys.readouterr().err
+    assert output.count("No space left on device") == 1
 
 
 def test_a_log_goes_on_after_a_line_that_a_killed_run_left(tmp_path: Path) -> None:
@@ -120,12 +120,12 @@ def test_only_those_who_want_values_are_told(read: Callable[[str], Experiment], 
         def arrived(self, seen: Arrived) -> None:
             self.seen.append(seen)
 
-    one, other = Keeping(), Keeping()
+    keeping, other = Keeping(), Keeping()
     other.wants_values = True
-    both = Observers(one, other)
+    both = Observers(keeping, other)
     assert both.wants_values
     both.arrived(Arrived(key="k", flow="", direction="forward", from_ns=0, to_ns=1, received_bytes=1))
-    assert (len(one.seen), len(other.seen)) == (0, 1)
+    assert (len(keeping.seen), len(other.seen)) == (0, 1)
 
 
 def test_the_rules_that_end_a_combination_are_named() -> None:

@@ -36,8 +36,8 @@ def events_of(read: Read, events: str, text: str = RATED) -> tuple[LinkChange, .
 
 def test_events_are_of_every_combination_in_the_order_of_time(read: Read) -> None:
     events = "  - {at: 2s, link: r1-r2, mtu: 1300}\n  - {at: 500ms, link: r1-r2, mtu: 1400}\n"
-    found = events_of(read, events, TEXT)
-    assert [(event.at_ns, event.link, event.mtu_bytes) for event in found] == [
+    actual_events = events_of(read, events, TEXT)
+    assert [(event.at_ns, event.link, event.mtu_bytes) for event in actual_events] == [
         (500_000_000, "r1-r2", 1400),
         (2_000_000_000, "r1-r2", 1300),
     ]
@@ -102,8 +102,8 @@ def test_what_the_ends_of_a_link_are_told(read: Read) -> None:
         "qdisc change dev eth0 root handle 1: tbf rate 5000000bit burst 3076 limit 33356 overhead 24 mpu 84",
         "qdisc change dev eth0 parent 1:1 handle 2: pfifo limit 20",
     ]
-    told = change_on("h1-r1", change.directions)
-    assert (told["continues"], told["forward"]["loss"]) == (True, {"ratio": 0.02})
+    actual_change = change_on("h1-r1", change.directions)
+    assert (actual_change["continues"], actual_change["forward"]["loss"]) == (True, {"ratio": 0.02})
 
 
 def test_events_are_told_by_what_they_change(read: Read) -> None:
@@ -121,7 +121,7 @@ def test_events_are_told_by_what_they_change(read: Read) -> None:
 
 
 @pytest.mark.parametrize(
-    ("event", "said"),
+    ("event", "message"),
     [
         (
             "{at: 1s, link: r1-r2}",
@@ -149,12 +149,12 @@ def test_events_are_told_by_what_they_change(read: Read) -> None:
         ("r1-r2", 'events.0: an event must be a mapping (key: value), not "r1-r2"'),
     ],
 )
-def test_what_is_wrong_with_an_event(problems: Problems, event: str, said: str) -> None:
+def test_what_is_wrong_with_an_event(problems: Problems, event: str, message: str) -> None:
     links = "{chain: 4, links: {r1-r2: {rate: 20Mbit, queue: 50ms, delay: 1ms}}}"
-    found = problems(f"{TEXT.replace('{chain: 4}', links)}  - {event}\n")
-    assert len(found) == 1, found
-    assert found[0].startswith("test.yaml:5: ")
-    assert said in found[0]
+    actual_problems = problems(f"{TEXT.replace('{chain: 4}', links)}  - {event}\n")
+    assert len(actual_problems) == 1, actual_problems
+    assert actual_problems[0].startswith("test.yaml:5: ")
+    assert message in actual_problems[0]
 
 
 def at(at_ns: int, rate_mbps: int, link: str = "h1-r1", mtu_bytes: int = 1500) -> LinkChange:
@@ -168,8 +168,10 @@ def test_theory_is_the_mean_over_the_measured_time() -> None:
     topology = chain(rate_bps=20 * MBIT)
     between = ("h1", "h2")
     full = expected("tcp-stream", STREAM, PATH, topology, between)["goodput_bps"]
-    found = expected_amid_changes("tcp-stream", STREAM, PATH, topology, between, [at(2 * 10**9, 5)])
-    assert found == {"goodput_bps": pytest.approx(full * (1 * 20 + 3 * 5) / 80)}
+    actual_expected_amid_changes = expected_amid_changes(
+        "tcp-stream", STREAM, PATH, topology, between, [at(2 * 10**9, 5)]
+    )
+    assert actual_expected_amid_changes == {"goodput_bps": pytest.approx(full * (1 * 20 + 3 * 5) / 80)}
     twice = expected_amid_changes(
         "tcp-stream", STREAM, PATH, topology, between, [at(5 * 10**8, 5), at(3 * 10**9, 10), at(9 * 10**9, 1)]
     )

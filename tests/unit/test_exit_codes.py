@@ -26,20 +26,20 @@ def test_the_page_lists_every_code_with_its_meaning() -> None:
 def test_the_man_page_lists_every_code_with_its_meaning() -> None:
     page = (DOCS / "man" / "sixbench.1").read_text()
     status = page.split('.SH "EXIT STATUS"\n')[1].split(".SH ")[0].replace("\\-", "-")
-    found = re.findall(r"^\.TP\n\\fB(\d+)\\fR\n(.*)\.$", status, flags=re.M)
-    assert found == [(str(code.value), code.meaning[:1].upper() + code.meaning[1:]) for code in Exit]
+    matches = re.findall(r"^\.TP\n\\fB(\d+)\\fR\n(.*)\.$", status, flags=re.M)
+    assert matches == [(str(code.value), code.meaning[:1].upper() + code.meaning[1:]) for code in Exit]
 
 
 def test_the_help_lists_every_code(sixbench: Command) -> None:
-    said = " ".join(sixbench("--help").stdout.split())
+    text = " ".join(sixbench("--help").stdout.split())
     for code in Exit:
-        assert f"{code.value} {code.meaning}" in said
+        assert f"{code.value} {code.meaning}" in text
 
 
 def test_every_error_ends_with_a_code_that_is_listed() -> None:
-    found = list(_kinds(errors.SixbenchError))
-    assert len(found) > 5
-    for kind in found:
+    kinds = list(_kinds(errors.SixbenchError))
+    assert len(kinds) > 5
+    for kind in kinds:
         assert isinstance(kind.exit_code, Exit), kind
     assert errors.UsageError.exit_code == 2
     assert errors.CapabilityError.exit_code == 3
@@ -47,9 +47,11 @@ def test_every_error_ends_with_a_code_that_is_listed() -> None:
 
 
 def test_the_tree_of_errors_says_the_same() -> None:
-    told = dict(re.findall(r"── (\w+) +(\d+) ", errors.__doc__ or ""))
-    assert {name: int(code) for name, code in told.items()} == {name: getattr(errors, name).exit_code for name in told}
-    assert len(told) > 4
+    by_name = dict(re.findall(r"── (\w+) +(\d+) ", errors.__doc__ or ""))
+    assert {name: int(code) for name, code in by_name.items()} == {
+        name: getattr(errors, name).exit_code for name in by_name
+    }
+    assert len(by_name) > 4
 
 
 def _kinds(base: type[errors.SixbenchError]) -> Iterator[type[errors.SixbenchError]]:

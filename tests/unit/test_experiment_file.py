@@ -184,7 +184,7 @@ def test_the_same_source_read_twice_is_the_same_experiment(read: Read, small: st
 
 
 def test_all_problems_are_told_at_once_in_the_order_of_lines(problems: Problems) -> None:
-    found = problems("""experiment: b/d
+    actual_problems = problems("""experiment: b/d
 topology:
   nodes: {h1: host, h2: hots}
   links: [{endpoints: [h1, h3], rate: 5}]
@@ -194,7 +194,7 @@ blocks: {min: 0}
 statistics: {confidence: 95}
 seed: x
 """)
-    assert [line.removeprefix("test.yaml:").split(": ")[:2] for line in found] == [
+    assert [line.removeprefix("test.yaml:").split(": ")[:2] for line in actual_problems] == [
         ["1", "experiment"],
         ["3", "topology.nodes.h2"],
         ["4", "topology.links.0.endpoints.1"],
@@ -221,17 +221,17 @@ def test_one_mistake_is_told_once(problems: Problems) -> None:
 
 
 def test_a_file_with_one_mistake_in_every_line_does_not_fill_the_screen(problems: Problems) -> None:
-    found = problems("\n".join(f"key{i}: 1" for i in range(5000)))
-    assert len(found) == 101
-    assert found[-1] == "test.yaml: there are more problems than are listed here"
+    actual_problems = problems("\n".join(f"key{i}: 1" for i in range(5000)))
+    assert len(actual_problems) == 101
+    assert actual_problems[-1] == "test.yaml: there are more problems than are listed here"
 
 
 def test_many_names_are_not_all_listed(problems: Problems) -> None:
     nodes = ", ".join(f"r{i}: router" for i in range(1000))
-    [found] = problems(
+    [problem] = problems(
         f"topology: {{nodes: {{{nodes}}}, links: [{{endpoints: [x, r1]}}]}}\npaths: {{a: native4}}\nworkloads: [ping]"
     )
-    assert len(found) < 300
+    assert len(problem) < 300
 
 
 @pytest.mark.parametrize(
@@ -303,9 +303,9 @@ workloads: [ping]
     ],
 )
 def test_what_a_link_can_be(problems: Problems, link: str, paths: str, fine: bool) -> None:
-    found = problems(TWO_ROUTERS.replace("LINK", link).replace("PATHS", paths))
-    assert (found == []) is fine, found
-    assert all(line.startswith("test.yaml:6: topology.links.1.") for line in found)
+    actual_problems = problems(TWO_ROUTERS.replace("LINK", link).replace("PATHS", paths))
+    assert (actual_problems == []) is fine, actual_problems
+    assert all(line.startswith("test.yaml:6: topology.links.1.") for line in actual_problems)
 
 
 @pytest.mark.parametrize(
@@ -323,6 +323,6 @@ def test_what_a_link_can_be(problems: Problems, link: str, paths: str, fine: boo
 @pytest.mark.parametrize("workload", ["udp-stream: {datagram: SIZE}", "udp-rr: {response: SIZE}"])
 def test_what_a_datagram_can_be(problems: Problems, workload: str, datagram: str, paths: str, fine: bool) -> None:
     text = TWO_ROUTERS.replace("[ping]", f"\n  - {workload.replace('SIZE', datagram)}")
-    found = problems(text.replace("LINK", "rate: 1Gbit").replace("PATHS", paths))
-    assert (found == []) is fine, found
-    assert all(line.startswith("test.yaml:11: workloads.0.udp-") and "bytes" in line for line in found)
+    actual_problems = problems(text.replace("LINK", "rate: 1Gbit").replace("PATHS", paths))
+    assert (actual_problems == []) is fine, actual_problems
+    assert all(line.startswith("test.yaml:11: workloads.0.udp-") and "bytes" in line for line in actual_problems)

@@ -111,8 +111,8 @@ def example_with(text: str) -> str:
 
 
 def test_what_is_said_of_combinations() -> None:
-    found = experiment(example_with("mtu: [1500, 9000]"))
-    assert (len(found.combinations), len(found.topologies)) == (8, 2)
+    actual_experiment = experiment(example_with("mtu: [1500, 9000]"))
+    assert (len(actual_experiment.combinations), len(actual_experiment.topologies)) == (8, 2)
     tied = experiment(example_with("- {endpoints: [r1, h2], rate: [10Mbit, 100Mbit]}"))
     assert [[rate_of(link) for link in topology.links] for topology in tied.topologies] == [[10**7] * 2, [10**8] * 2]
     shared = experiment(example_with("near: [10Mbit"))
@@ -137,8 +137,8 @@ def rows(heading: str) -> dict[str, list[str]]:
 
 
 def test_the_first_page_names_every_other() -> None:
-    told = set(re.findall(r"\]\(([a-z-]+)\.md\)", PAGES[FIRST]))
-    assert told == PAGES.keys() - {FIRST}
+    matches = set(re.findall(r"\]\(([a-z-]+)\.md\)", PAGES[FIRST]))
+    assert matches == PAGES.keys() - {FIRST}
 
 
 def test_every_key_is_told() -> None:
@@ -269,8 +269,8 @@ def test_the_options_of_every_tunnel_are_told() -> None:
 @pytest.mark.parametrize("name", [name for name in MECHANISMS if not name.startswith("native")])
 def test_every_option_of_a_mechanism_is_told_and_it_has_an_example(name: str) -> None:
     kind = MECHANISMS[name]
-    own = [option for option in kind.options if option not in TUNNEL_OPTIONS]
-    assert rows(f"`{name}`") == {option.name: parameter_words(option) for option in own}
+    options = [option for option in kind.options if option not in TUNNEL_OPTIONS]
+    assert rows(f"`{name}`") == {option.name: parameter_words(option) for option in options}
     shared = [option for option in TUNNEL_OPTIONS if option in kind.options]
     assert shared == (list(TUNNEL_OPTIONS) if kind.headers and name != "teredo" else [])
     section = PAGES["paths"].partition(f"\n## `{name}`\n")[2].partition("\n## ")[0]
@@ -287,8 +287,8 @@ ENDS_OF_PATHS = [
 
 @pytest.mark.parametrize(("text", "name", "ends"), ENDS_OF_PATHS, ids=[name for _, name, _ in ENDS_OF_PATHS])
 def test_what_is_said_of_the_ends_of_a_path(text: str, name: str, ends: tuple[str, str]) -> None:
-    found = experiment(text)
-    network = install(found.path(name), found.topologies[0], found.between)
+    actual_experiment = experiment(text)
+    network = install(actual_experiment.path(name), actual_experiment.topologies[0], actual_experiment.between)
     assert (str(network.legs[0].source), str(network.legs[0].destination)) == ends
 
 

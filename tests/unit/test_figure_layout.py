@@ -104,8 +104,8 @@ def texts_of(figure: Figure) -> list[Text]:
     """All texts but the numbers of ticks, of which matplotlib keeps those beyond the ends of the axes too."""
     ticks = [tick for axes in figure.axes for axis in (axes.xaxis, axes.yaxis) for tick in axis.get_major_ticks()]
     numbers = {label for tick in ticks for label in (tick.label1, tick.label2)}
-    found = figure.findobj(lambda artist: isinstance(artist, Text) and artist not in numbers)
-    return [text for text in found if isinstance(text, Text) and text.get_text().strip()]
+    artists = figure.findobj(lambda artist: isinstance(artist, Text) and artist not in numbers)
+    return [text for text in artists if isinstance(text, Text) and text.get_text().strip()]
 
 
 @pytest.mark.parametrize("width_in", [2.5, 4.6, 12.0])

@@ -52,17 +52,25 @@ def test_an_interval_that_is_cut_off_ends_in_an_arrowhead_with_its_number(
     wide = replace(first, ci_low=0.0, ci_high=202.77)
     cut = replace(analysis, findings=[wide if finding is first else finding for finding in analysis.findings])
     before, after = drawn(run, analysis, name, width_in), drawn(run, cut, name, width_in)
-    said = ", ".join(set(texts(after)) - set(texts(before)))
-    assert "+20177" in said
-    assert "−100" in said
+    text = ", ".join(set(texts(after)) - set(texts(before)))
+    assert "+20177" in text
+    assert "−100" in text
     for head in heads:
         assert markers(after, head) == markers(before, head) + 1
 
 
 def test_the_aa_comparison_is_a_bar_at_each_level_and_nothing_between(run: Run, analysis: Analysis) -> None:
     change, *_ = drawn(run, analysis, "tcp-stream-goodput").axes
-    assert not [one for one in change.collections if type(one) is PolyCollection or "FillBetween" in type(one).__name__]
-    bars = [one for one in change.collections if isinstance(one, LineCollection) and one.get_linewidth()[0] > 5]
+    assert not [
+        collection
+        for collection in change.collections
+        if type(collection) is PolyCollection or "FillBetween" in type(collection).__name__
+    ]
+    bars = [
+        collection
+        for collection in change.collections
+        if isinstance(collection, LineCollection) and collection.get_linewidth()[0] > 5
+    ]
     levels = {f.levels["message_bytes"] for f in analysis.findings if f.workload == "tcp-stream"}
     assert sorted(bar.get_segments()[0][0][0] for bar in bars) == sorted(levels)
 
@@ -71,7 +79,8 @@ def test_flat_values_have_the_change_first_and_others_the_values(run: Run, analy
     labels = [axes.get_ylabel() for axes in drawn(run, analysis, "tcp-stream-goodput").axes]
     assert labels == ["change vs ipv4 (%)", "Mbit/s"]
     spread = [
-        replace(one, value=one.value * 2, theory=None) if one.path == "ipv6" else one for one in analysis.estimates
+        replace(estimate, value=estimate.value * 2, theory=None) if estimate.path == "ipv6" else estimate
+        for estimate in analysis.estimates
     ]
     labels = [axes.get_ylabel() for axes in drawn(run, replace(analysis, estimates=spread), "tcp-stream-goodput").axes]
     assert labels == ["Goodput (Mbit/s)", "vs ipv4 (%)"]
@@ -139,8 +148,8 @@ def test_a_change_within_aa_is_nowhere_drawn_or_called_as_one_that_is_worse(run:
     seen = 0
     for before, after in zip(drawings(run, decided), drawings(run, undecided), strict=True):
         was, now = before.draw(WIDTH_IN), after.draw(WIDTH_IN)
-        said = " ".join(tip for tips in was.tips.values() for tip in tips)
-        if ": lower" in said:
+        text = " ".join(tip for tips in was.tips.values() for tip in tips)
+        if ": lower" in text:
             seen += 1
             tips = " ".join(tip for tips in now.tips.values() for tip in tips)
             assert ": within A/A" in tips, after.name
@@ -170,8 +179,8 @@ def test_the_colour_of_a_change_says_whether_it_is_worse_and_the_legend_too(run:
 
 def test_the_legend_and_the_caption_fit_what_is_drawn(run: Run, analysis: Analysis) -> None:
     decided = all_worse(analysis)
-    [without] = [one for one in drawings(run, decided) if one.name == "tcp-stream-changes"]
+    [without] = [drawing for drawing in drawings(run, decided) if drawing.name == "tcp-stream-changes"]
     assert "A/A" not in without.caption
     within = replace(decided, findings=[within_aa(finding) for finding in decided.findings])
-    [with_noise] = [one for one in drawings(run, within) if one.name == "tcp-stream-changes"]
+    [with_noise] = [drawing for drawing in drawings(run, within) if drawing.name == "tcp-stream-changes"]
     assert "a change within A/A is no larger than what the baseline may differ from itself" in with_noise.caption

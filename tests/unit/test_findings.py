@@ -43,8 +43,8 @@ def _run(*combinations: Values, paths: tuple[NetworkPath, ...] = (IPV4, IPV6), *
                 theory = {GOODPUT: 94.1e6} if path == "ipv4" else {}
                 status: Status = "ok" if present else "invalid"
                 trials.append(trial_of(f"c{index}", path, block + 1, present, status, theory=theory))
-    made = [combination_of(f"c{index}", message_bytes=2**index) for index in range(len(combinations))]
-    experiment = experiment_of(paths, made, Blocks(minimum=5, maximum=5), **statistics)
+    actual_combinations = [combination_of(f"c{index}", message_bytes=2**index) for index in range(len(combinations))]
+    experiment = experiment_of(paths, actual_combinations, Blocks(minimum=5, maximum=5), **statistics)
     environment = Environment(
         kernel="6.18", machine="x86_64", cpu="", distribution="", cores=2, memory_bytes=1, versions={}
     )
@@ -54,9 +54,9 @@ def _run(*combinations: Values, paths: tuple[NetworkPath, ...] = (IPV4, IPV6), *
     return Run(directory=Path("nowhere"), manifest=manifest, trials=trials)
 
 
-def _only(found: list[Finding]) -> Finding:
-    assert len(found) == 1
-    return found[0]
+def _only(result: list[Finding]) -> Finding:
+    assert len(result) == 1
+    return result[0]
 
 
 BASE = [100.0e6, 101.0e6, 99.0e6, 100.5e6, 99.5e6]
@@ -150,11 +150,11 @@ def test_the_same_p_value_counts_for_less_among_many_comparisons() -> None:
     slower = [value * f for value, f in zip(BASE, [0.98, 0.955, 0.97, 0.985, 0.95], strict=True)]
     alone = {"ipv4": {GOODPUT: [*BASE]}, "ipv6": {GOODPUT: [*slower]}}
     same = {"ipv4": {GOODPUT: [*BASE]}, "ipv6": {GOODPUT: [*BASE[::-1]]}}
-    one, many = findings(_run(alone))[0], findings(_run(alone, *[same] * 19))[0]
-    assert one.verdict == "lower"
+    finding, many = findings(_run(alone))[0], findings(_run(alone, *[same] * 19))[0]
+    assert finding.verdict == "lower"
     assert many.verdict == "inconclusive"
-    assert one.p_value is not None
-    assert many.p_value == pytest.approx(20 * one.p_value)
+    assert finding.p_value is not None
+    assert many.p_value == pytest.approx(20 * finding.p_value)
 
 
 def test_metrics_and_a_a_paths_do_not_count_in_each_others_families() -> None:
@@ -165,17 +165,17 @@ def test_metrics_and_a_a_paths_do_not_count_in_each_others_families() -> None:
         "ipv4-again": {GOODPUT: [*BASE[::-1]], RTT: [*slower]},
         "ipv6": {GOODPUT: [*slower], RTT: [*slower]},
     }
-    found = findings(_run(busy, paths=(IPV4, AGAIN, IPV6)))
-    goodput = next(f for f in found if f.metric == "goodput" and f.path == "ipv6")
+    actual_findings = findings(_run(busy, paths=(IPV4, AGAIN, IPV6)))
+    goodput = next(f for f in actual_findings if f.metric == "goodput" and f.path == "ipv6")
     assert goodput.p_value == pytest.approx(findings(alone)[0].p_value)
 
 
 def test_the_noise_floor_stands_beside_every_finding() -> None:
     again = [value * f for value, f in zip(BASE, [1.001, 0.999, 1.002, 0.998, 1.0], strict=True)]
     values = {"ipv4": {GOODPUT: [*BASE]}, "ipv4-again": {GOODPUT: [*again]}, "ipv6": {GOODPUT: [*BASE[::-1]]}}
-    found = findings(_run(values, paths=(IPV4, AGAIN, IPV6)))
-    floor = next(f for f in found if f.is_aa)
-    other = next(f for f in found if not f.is_aa)
+    actual_findings = findings(_run(values, paths=(IPV4, AGAIN, IPV6)))
+    floor = next(f for f in actual_findings if f.is_aa)
+    other = next(f for f in actual_findings if not f.is_aa)
     assert floor.baseline == "ipv4"
     assert (other.noise_low, other.noise_high) == (floor.ci_low, floor.ci_high)
     assert floor.noise_low == floor.ci_low is not None
@@ -184,7 +184,7 @@ def test_the_noise_floor_stands_beside_every_finding() -> None:
 def _marked(**values: list[float]) -> Finding:
     """IPv6 against IPv4, with an A/A path whose values are `again`."""
     by_path = {"ipv4": values["ipv4"], "ipv4-again": values["again"], "ipv6": values["ipv6"]}
-    run = _run({path: {GOODPUT: [*own]} for path, own in by_path.items()}, paths=(IPV4, AGAIN, IPV6))
+    run = _run({path: {GOODPUT: [*value]} for path, value in by_path.items()}, paths=(IPV4, AGAIN, IPV6))
     return next(f for f in findings(run) if not f.is_aa)
 
 
@@ -256,14 +256,14 @@ def test_what_speaks_against_a_mechanism_is_remarked_with_its_paths() -> None:
 def test_every_path_is_compared_and_every_metric_in_the_registrys_order() -> None:
     columns = {RTT: [5.0, 6.0], GOODPUT: [1.0, 2.0], "unknown_of_a_later_version": [1.0, 1.0]}
     values = {path: {column: [*v] for column, v in columns.items()} for path in ("ipv4", "ipv6", "tunnel")}
-    found = findings(_run(values, paths=(IPV4, IPV6, TUNNEL)))
-    assert [(f.path, f.metric) for f in found] == [
+    actual_findings = findings(_run(values, paths=(IPV4, IPV6, TUNNEL)))
+    assert [(f.path, f.metric) for f in actual_findings] == [
         ("ipv6", "goodput"),
         ("ipv6", "rtt_p50"),
         ("tunnel", "goodput"),
         ("tunnel", "rtt_p50"),
     ]
-    assert [f.headline for f in found] == [True, False, True, False]
+    assert [f.headline for f in actual_findings] == [True, False, True, False]
 
 
 def test_an_estimate_of_few_trials_is_their_geometric_mean_with_an_interval_above_zero() -> None:

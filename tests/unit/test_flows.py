@@ -36,7 +36,7 @@ def receiver(*streams_bytes: int) -> dict[str, Any]:
             "measured_ns": SECOND_NS,
             "started_ns": 0,
             "ended_ns": SECOND_NS,
-            "streams": [{"measured_bytes": own, "measured_ns": SECOND_NS} for own in streams_bytes],
+            "streams": [{"measured_bytes": streams_byte, "measured_ns": SECOND_NS} for streams_byte in streams_bytes],
         }
     }
 
@@ -138,8 +138,8 @@ def test_fairness_is_between_one_for_all_and_one_for_one(rates: list[float]) -> 
     ],
 )
 def test_what_is_wrong_with_parameters_is_said(params: dict[str, Any], wrong: str | None) -> None:
-    found = compete.KIND.check(params, frozenset({4, 6}))
-    assert (found and found.text) == wrong
+    checked = compete.KIND.check(params, frozenset({4, 6}))
+    assert (checked and checked.text) == wrong
 
 
 def probed(mean_ns: float, p50_ns: float) -> dict[str, Any]:

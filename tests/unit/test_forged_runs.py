@@ -59,10 +59,10 @@ def change_manifest(directory: Path, change: Change) -> None:
 
 
 def deep(levels: int) -> list[Any]:
-    found: list[Any] = []
+    collected: list[Any] = []
     for _ in range(levels):
-        found = [found]
-    return found
+        collected = [collected]
+    return collected
 
 
 FORGERIES: list[tuple[Change, str]] = [
@@ -178,7 +178,7 @@ def test_a_mechanism_of_a_later_version_is_left_out_of_reports(tmp_path: Path) -
     directory = synthetic.transition(blocks=1).write(tmp_path / "run").directory
     change_manifest(directory, lambda data: data["experiment"]["paths"][-1].update(mechanism="novel", engine="x"))
     run = read_run(directory)
-    assert len(run.problems) == len([one for one in run.problems if "its mechanism is" in one]) > 0
+    assert len(run.problems) == len([problem for problem in run.problems if "its mechanism is" in problem]) > 0
 
 
 def test_json_is_not_deeper_than_that_of_a_run(directory: Path) -> None:

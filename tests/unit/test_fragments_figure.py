@@ -105,8 +105,8 @@ def test_where_theory_says_otherwise_is_marked(read: Read) -> None:
 
 def test_many_groups_take_several_figures(read: Read) -> None:
     more = {f"c000{n}": [link("h1-r1", [1300, 200 + n]), link("r1-h2", [1300, 200 + n])] for n in range(1, 5)}
-    found = drawn(read, **more)
-    assert [(drawing.name, drawing.rank) for drawing in found] == [("fragments-1", 0), ("fragments-2", 1)]
+    actual_drawn = drawn(read, **more)
+    assert [(drawing.name, drawing.rank) for drawing in actual_drawn] == [("fragments-1", 0), ("fragments-2", 1)]
 
 
 def test_a_report_that_is_drawn_again_counts_no_trial_twice(read: Read) -> None:

@@ -130,9 +130,9 @@ def problems(paths: str, frames: str, access: str = "mtu: 1500") -> str:
     ],
 )
 def test_what_cannot_be_sent_is_refused_with_its_line(paths: str, frames: str, access: str, words: str) -> None:
-    told = problems(paths, frames, access)
-    assert "x.yaml:7: workloads.0.frames" in told
-    assert words in told
+    actual_problems = problems(paths, frames, access)
+    assert "x.yaml:7: workloads.0.frames" in actual_problems
+    assert words in actual_problems
 
 
 def read(paths: str, frames: str) -> Experiment:
@@ -145,10 +145,12 @@ def test_frames_to_many_networks_have_routes_there() -> None:
     assert len(experiment.topologies) == 1
     for path in experiment.paths:
         network = install(path, experiment.topologies[0], experiment.between)
-        found = all_routes(network.topology, network.devices)
+        routes_by_node = all_routes(network.topology, network.devices)
         for node, host, first in (("r1", "h2", "198.19.128.0/25"), ("r2", "h1", "198.19.0.0/25")):
-            own = [route for route in found[node] if str(route.prefix).startswith("198.19.")]
-            behind = [str(route.prefix) for route in own if route.prefix in networks_behind(network.topology, host, 4)]
+            to_networks = [route for route in routes_by_node[node] if str(route.prefix).startswith("198.19.")]
+            behind = [
+                str(route.prefix) for route in to_networks if route.prefix in networks_behind(network.topology, host, 4)
+            ]
             assert (len(behind), behind[0]) == (255, first)
         prepared = performer_of(WORKLOADS["frames"]).prepare(path, network, {"networks": 256})
         assert (prepared.params["client_networks"], prepared.params["server_networks"]) == (
@@ -175,8 +177,8 @@ def test_networks_with_prefixes_of_other_lengths_have_routes_beside_the_usual_on
     [path] = experiment.paths
     network = install(path, topology, experiment.between)
     routed = [route.prefix for route in all_routes(network.topology)["r1"]]
-    own = [prefix for prefix in routed if prefix in networks_behind(topology, "h2", 6, bits)]
-    assert (len(own), str(own[0])) == (255, first)
+    behind_server = [prefix for prefix in routed if prefix in networks_behind(topology, "h2", 6, bits)]
+    assert (len(behind_server), str(behind_server[0])) == (255, first)
     assert len([prefix for prefix in routed if prefix in networks_behind(topology, "h2", 6)]) == 255
     params: dict[str, Scalar] = {"networks": 256, "network_bits": bits}
     assert performer_of(WORKLOADS["frames"]).prepare(path, network, params).params["server_networks"] == first
@@ -201,12 +203,12 @@ def test_prefixes_that_cannot_be_are_refused(paths: str, given: str, words: str)
 
 
 def test_a_link_in_the_place_of_the_networks_is_refused() -> None:
-    told = problems(
+    actual_problems = problems(
         "{n: native4}",
         "{frame: 84B, packet-rate: 1kpps, networks: 256}",
         "ipv4: [198.19.7.1/24, 198.19.7.2/24]",
     )
-    assert "frames go to networks of 198.19.0.0/17, and h1-r1 has 198.19.7.0/24" in told
+    assert "frames go to networks of 198.19.0.0/17, and h1-r1 has 198.19.7.0/24" in actual_problems
 
 
 def test_what_is_sent_is_a_level_wherever_it_is_given() -> None:
@@ -218,16 +220,16 @@ def test_what_is_sent_is_a_level_wherever_it_is_given() -> None:
 def test_native_frames_are_counted_apart_and_proved_by_their_family() -> None:
     params = PARAMS | {"native_ratio": 0.5}
     sent = SENT | {"native": {"family": 6, "sent": 5}}
-    came = ARRIVED | {"native": {"family": 6, "unique": 4}}
-    measured = WORKLOADS["frames"].summarise(params, sent, came)
+    arrived = ARRIVED | {"native": {"family": 6, "unique": 4}}
+    measured = WORKLOADS["frames"].summarise(params, sent, arrived)
     assert measured.invalid == []
     assert measured.metrics["loss_native_ratio"] == pytest.approx(0.2)
-    traffic = WORKLOADS["frames"].traffic(params, sent, came)
+    traffic = WORKLOADS["frames"].traffic(params, sent, arrived)
     assert (traffic.forward_payload_bytes, traffic.forward_datagrams) == (144, 8)
-    own, native = traffic.of(4), traffic.of(6)
-    assert (own.forward_payload_bytes, own.forward_datagrams) == (72, 4)
+    of_ipv4, native = traffic.of(4), traffic.of(6)
+    assert (of_ipv4.forward_payload_bytes, of_ipv4.forward_datagrams) == (72, 4)
     assert (native.forward_payload_bytes, native.forward_datagrams) == (72, 4)
-    more = came | {"native": {"family": 6, "unique": 6}}
+    more = arrived | {"native": {"family": 6, "unique": 6}}
     [reason] = WORKLOADS["frames"].summarise(params, sent, more).invalid
     assert reason.kind is ReasonKind.LEDGER
 
@@ -254,9 +256,9 @@ def test_frames_that_lost_their_extension_headers_are_told() -> None:
 
 
 def test_frames_cannot_go_over_a_mechanism_in_a_host() -> None:
-    told = problems("{t: {6in4: [h1, r2]}}", "{frame: 100B, packet-rate: 1kpps}")
-    assert "x.yaml:5: paths.t" in told
-    assert "frames cannot go over 6in4: it has a device in the host h1" in told
+    actual_problems = problems("{t: {6in4: [h1, r2]}}", "{frame: 100B, packet-rate: 1kpps}")
+    assert "x.yaml:5: paths.t" in actual_problems
+    assert "frames cannot go over 6in4: it has a device in the host h1" in actual_problems
 
 
 def test_the_metrics_of_a_flow() -> None:
@@ -276,7 +278,7 @@ def test_the_metrics_of_a_flow() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sent", "came", "kind", "words"),
+    ("sent", "arrived", "kind", "words"),
     [
         ({"due": 11}, {}, ReasonKind.TESTER_LIMITED, "sent 10 of the 11 frames that were due"),
         ({"lateness": TIMES | {"p999": 10**8}}, {}, ReasonKind.TESTER_LIMITED, "left 100 ms late or later"),
@@ -286,9 +288,9 @@ def test_the_metrics_of_a_flow() -> None:
     ],
 )
 def test_a_tester_that_was_too_slow_says_nothing_of_the_device(
-    sent: dict[str, Any], came: dict[str, Any], kind: ReasonKind, words: str
+    sent: dict[str, Any], arrived: dict[str, Any], kind: ReasonKind, words: str
 ) -> None:
-    measured = WORKLOADS["frames"].summarise(PARAMS, {**SENT, **sent}, {**ARRIVED, **came})
+    measured = WORKLOADS["frames"].summarise(PARAMS, {**SENT, **sent}, {**ARRIVED, **arrived})
     [reason] = measured.invalid
     assert reason.kind is kind
     assert words in reason.text
@@ -307,10 +309,10 @@ def test_the_time_to_recover_is_until_the_last_lost_frame_was_due() -> None:
     params = {"frame_bytes": 64, "rate_pps": 1000, "duration_ns": 20_000_000}
     params |= {"step_after_ns": 10_000_000, "step_rate_pps": 500, "direction": "both"}
     sent = SENT | {"sent": 15, "due": 15, "measured_ns": 18_000_000}
-    came = ARRIVED | {"unique": 14, "lost_middle": 1, "lost_tail": 0}
+    arrived = ARRIVED | {"unique": 14, "lost_middle": 1, "lost_tail": 0}
 
     def recovery_ns(*last_lost: int) -> float | None:
-        there, back = ({**came, "last_lost": last} for last in last_lost)
+        there, back = ({**arrived, "last_lost": last} for last in last_lost)
         client = {"forward_sender": sent, "reverse_receiver": back}
         server = {"forward_receiver": there, "reverse_sender": sent}
         return WORKLOADS["frames"].summarise(params, client, server).metrics.get("recovery_ns")

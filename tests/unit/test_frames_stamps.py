@@ -43,15 +43,15 @@ LEFT = {"interface": "eth1", "clock": 0, "one_of": 3, "from_ns": TAI_NS, "after_
 ARRIVED = LEFT | {"interface": "eth2", "from_ns": TAI_NS + 700, "after_ns": [0, None, 6_000_000, 9_000_100]}
 
 
-def stamped(sent: dict[str, Any], came: dict[str, Any]) -> tuple[Result, Result]:
+def stamped(sent: dict[str, Any], arrived: dict[str, Any]) -> tuple[Result, Result]:
     """The results of both ends, with what they have of stamps."""
-    return {**SENT, "hardware_stamps": LEFT | sent}, {**STAMPED_FRAMES, "hardware_stamps": ARRIVED | came}
+    return {**SENT, "hardware_stamps": LEFT | sent}, {**STAMPED_FRAMES, "hardware_stamps": ARRIVED | arrived}
 
 
 def test_a_delay_is_between_two_stamps_of_one_clock() -> None:
-    found = stamps_of(*stamped({}, {}))
-    assert isinstance(found, Stamped)
-    assert (found.tagged, found.delays_ns) == (4, [700, 800])
+    stamps = stamps_of(*stamped({}, {}))
+    assert isinstance(stamps, Stamped)
+    assert (stamps.tagged, stamps.delays_ns) == (4, [700, 800])
     measured = WORKLOADS["frames"].summarise(PARAMS, *stamped({}, {}))
     assert measured.metrics["one_way_delay_mean_ns"] == 750
     assert measured.metrics["one_way_delay_p999_ns"] == 800
@@ -63,7 +63,7 @@ def test_a_delay_is_between_two_stamps_of_one_clock() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sent", "came", "words"),
+    ("sent", "arrived", "words"),
     [
         ({}, {"clock": 1}, "eth1 (/dev/ptp0) and eth2 (/dev/ptp1) have two clocks"),
         ({}, {"one_of": 4}, "the two ends have tagged different frames"),
@@ -71,9 +71,9 @@ def test_a_delay_is_between_two_stamps_of_one_clock() -> None:
     ],
 )
 def test_where_hardware_says_nothing_delays_are_by_the_system_and_the_trial_says_why(
-    sent: dict[str, Any], came: dict[str, Any], words: str
+    sent: dict[str, Any], arrived: dict[str, Any], words: str
 ) -> None:
-    ends = stamped(sent, came)
+    ends = stamped(sent, arrived)
     for end in ends:
         end["hardware_stamps"] = {k: v for k, v in end["hardware_stamps"].items() if v is not None}  # type: ignore[index]
     measured = WORKLOADS["frames"].summarise(PARAMS, *ends)
@@ -84,8 +84,8 @@ def test_where_hardware_says_nothing_delays_are_by_the_system_and_the_trial_says
 @pytest.mark.parametrize("side", ["sender", "receiver"])
 def test_an_interface_that_does_not_stamp_says_why(side: str) -> None:
     refused = {"hardware_stamps_refused": "veth0: it stamps no frames by hardware"}
-    sent, came = (SENT | refused, STAMPED_FRAMES) if side == "sender" else (SENT, STAMPED_FRAMES | refused)
-    measured = WORKLOADS["frames"].summarise(PARAMS, sent, came)
+    sent, arrived = (SENT | refused, STAMPED_FRAMES) if side == "sender" else (SENT, STAMPED_FRAMES | refused)
+    measured = WORKLOADS["frames"].summarise(PARAMS, sent, arrived)
     assert measured.metrics["one_way_delay_p50_ns"] == 5000
     words = f"no hardware time stamps: veth0: it stamps no frames by hardware (at the {side})"
     assert words in measured.notes
@@ -97,9 +97,9 @@ def test_who_was_not_asked_for_stamps_says_nothing_of_them() -> None:
 
 
 def test_missing_stamps_are_missing_and_no_other_clock_stands_in_for_them() -> None:
-    sent, came = stamped({}, {})
-    came["hardware_stamps"] = {k: v for k, v in ARRIVED.items() if k != "from_ns"} | {"after_ns": [None] * 4}  # type: ignore[index]
-    measured = WORKLOADS["frames"].summarise(PARAMS, sent, came)
+    sent, arrived = stamped({}, {})
+    arrived["hardware_stamps"] = {k: v for k, v in ARRIVED.items() if k != "from_ns"} | {"after_ns": [None] * 4}  # type: ignore[index]
+    measured = WORKLOADS["frames"].summarise(PARAMS, sent, arrived)
     assert not [name for name in measured.metrics if name.startswith("one_way_delay")]
     assert any(note.startswith("one-way delay: 0 of 4 tagged frames") for note in measured.notes)
 
@@ -127,11 +127,11 @@ def test_stamps_of_another_form_are_refused(change: dict[str, Any]) -> None:
 def test_agents_are_told_to_stamp_frames_at_equipment_alone() -> None:
     text = "dut: {ports: [eth1, eth2], description: x}\nworkloads: [ping]\n"
     other = "dut: forwarding\nworkloads: [ping]\n"
-    for given, said in ((text, {"hardware_stamps": True}), (other, {})):
+    for given, output in ((text, {"hardware_stamps": True}), (other, {})):
         experiment = read_experiment(parse_yaml(given, "x.yaml"), MECHANISMS)
         path = experiment.paths[0]
         network = install(path, experiment.topologies[0], experiment.between)
-        assert performer_of(WORKLOADS["frames"]).prepare(path, network, {}).params == said
+        assert performer_of(WORKLOADS["frames"]).prepare(path, network, {}).params == output
         assert performer_of(WORKLOADS["ping"]).prepare(path, network, {}).params == {}
 
 
@@ -142,12 +142,12 @@ def latencies(*records: TrialRecord) -> dict[str, Value]:
 
 def test_a_latency_names_its_stamps_and_is_never_of_both_kinds() -> None:
     by_system = bare_record("frames", metrics={"one_way_delay_p50_ns": 5000.0}, client=SENT, server=STAMPED_FRAMES)
-    sent, came = stamped({}, {})
-    by_hardware = replace(by_system, metrics={"one_way_delay_p50_ns": 700.0}, client=sent, server=came)
-    found = latencies(by_system, by_hardware)["typical latency, forward"]
-    assert (found.value, found.trials, found.stamped) == (700.0, 1, 2)
+    sent, arrived = stamped({}, {})
+    by_hardware = replace(by_system, metrics={"one_way_delay_p50_ns": 700.0}, client=sent, server=arrived)
+    latency = latencies(by_system, by_hardware)["typical latency, forward"]
+    assert (latency.value, latency.trials, latency.stamped) == (700.0, 1, 2)
     words = "hardware time stamps of eth1 (/dev/ptp0) and eth2 (/dev/ptp0), of at least 2 frames a trial"
-    assert words in found.remark
-    found = latencies(by_system)["typical latency, forward"]
-    assert (found.value, found.stamped) == (5000.0, None)
-    assert "stamp" not in found.remark
+    assert words in latency.remark
+    latency = latencies(by_system)["typical latency, forward"]
+    assert (latency.value, latency.stamped) == (5000.0, None)
+    assert "stamp" not in latency.remark

@@ -22,15 +22,15 @@ def status(*words: str) -> dict[str, str]:
 
 
 def test_it_has_no_capability_and_gets_none() -> None:
-    found = status(*confined())
-    assert found["NoNewPrivs"] == "1"
-    assert {int(found[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {0}
+    actual_status = status(*confined())
+    assert actual_status["NoNewPrivs"] == "1"
+    assert {int(actual_status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {0}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="it has the rights of its caller where that is not root")
 def test_it_is_a_user_whom_nobody_else_is() -> None:
     first, second = status(*confined([7])), status(*confined())
-    users = [{int(user) for user in found["Uid"].split()} for found in (first, second)]
+    users = [{int(user) for user in item["Uid"].split()} for item in (first, second)]
     assert all(len(each) == 1 and min(each) >= FIRST_UID for each in users)
     assert users[0] != users[1]
     assert (first["Groups"], second["Groups"], second["CapBnd"]) == ("7", "", "0" * 16)

@@ -132,9 +132,9 @@ def test_commands_in_a_machine_need_consent_and_those_of_the_shipped_experiment_
 def test_what_is_wrong_is_told_at_its_place(dut: Any, place: str, words: str) -> None:
     with pytest.raises(ExperimentError) as raised:
         read_experiment(parse_yaml(json.dumps({"dut": dut, "workloads": ["ping"]}), "x.yaml"), MECHANISMS)
-    told = str(raised.value)
-    assert f"x.yaml:1: {place}" in told
-    assert words in told, told
+    text = str(raised.value)
+    assert f"x.yaml:1: {place}" in text
+    assert words in text, text
 
 
 @pytest.mark.parametrize(
@@ -260,8 +260,8 @@ def test_what_cannot_be_started_is_known_without_fetching(monkeypatch: pytest.Mo
     [network] = networks("jool")
     monkeypatch.setattr(emulated, "find_qemu", lambda: Path("/usr/bin/qemu"))
     monkeypatch.setattr(emulated, "kept_kernels", list)
-    told = emulated.why_no_guest(network)
-    assert told == "the kernel debian-6.1 is not kept here yet; fetch it by: sixbench kernels add debian-6.1"
+    why_no_guest = emulated.why_no_guest(network)
+    assert why_no_guest == "the kernel debian-6.1 is not kept here yet; fetch it by: sixbench kernels add debian-6.1"
     monkeypatch.setattr(emulated, "kept_kernels", lambda: [DEVICE_GUEST.kernel])
     assert emulated.why_no_guest(network) is None
 

@@ -23,23 +23,25 @@ def files_in_image(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Path]
     return contents(agent)
 
 
-def names(found: dict[Path, Path]) -> set[str]:
-    return {place.name for place in found}
+def names(files_in_image: dict[Path, Path]) -> set[str]:
+    return {place.name for place in files_in_image}
 
 
 def test_a_guest_has_this_sixbench_its_python_its_agent_and_the_programs_that_it_calls(
-    found: dict[Path, Path],
+    files_in_image: dict[Path, Path],
 ) -> None:
-    assert PACKAGE.resolve() / "__main__.py" in found
+    assert PACKAGE.resolve() / "__main__.py" in files_in_image
     executable = Path(sys.executable)
-    assert executable.parent.resolve() / executable.name in found
-    assert {"sixbench-agent", "ip", "tc", "nft", "ethtool", "modprobe", "libc.so.6", "pyvenv.cfg"} <= names(found)
-    assert any(place.match("numpy/__init__.py") for place in found)
+    assert executable.parent.resolve() / executable.name in files_in_image
+    assert {"sixbench-agent", "ip", "tc", "nft", "ethtool", "modprobe", "libc.so.6", "pyvenv.cfg"} <= names(
+        files_in_image
+    )
+    assert any(place.match("numpy/__init__.py") for place in files_in_image)
 
 
-def test_what_only_reports_need_stays_outside_but_its_version_is_known(found: dict[Path, Path]) -> None:
-    assert not any(place.match("matplotlib/*.py") or "_duckdb" in place.name for place in found)
-    assert any(place.match("matplotlib-*/METADATA") for place in found)
+def test_what_only_reports_need_stays_outside_but_its_version_is_known(files_in_image: dict[Path, Path]) -> None:
+    assert not any(place.match("matplotlib/*.py") or "_duckdb" in place.name for place in files_in_image)
+    assert any(place.match("matplotlib-*/METADATA") for place in files_in_image)
 
 
 def test_a_change_of_the_code_makes_another_image(tmp_path: Path) -> None:
@@ -55,11 +57,11 @@ def test_an_image_is_a_file_system_of_the_files_at_their_places(tmp_path: Path) 
     program, link = tmp_path / "program", tmp_path / "link"
     program.write_bytes(b"\x7fELF")
     link.symlink_to("program")
-    made = tmp_path / "made"
-    made.mkdir()
-    _make({Path("/usr/bin/program"): program, Path("/usr/bin/link"): link}, made)
-    assert [path.name for path in made.iterdir()] == ["root.img"]
-    image = (made / "root.img").read_bytes()
+    folder = tmp_path / "made"
+    folder.mkdir()
+    _make({Path("/usr/bin/program"): program, Path("/usr/bin/link"): link}, folder)
+    assert [path.name for path in folder.iterdir()] == ["root.img"]
+    image = (folder / "root.img").read_bytes()
     assert image[1080:1082] == b"\x53\xef"  # ext4's magic number
     assert image.count(b"\x7fELF") == 1
 

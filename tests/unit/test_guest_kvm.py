@@ -50,12 +50,12 @@ def test_without_the_device_nothing_is_tried(tmp_path: Path, device: Path) -> No
 
 
 def test_a_guest_on_the_real_clock_is_emulated_where_kvm_does_not_work_and_that_is_said(tmp_path: Path) -> None:
-    said: list[str] = []
+    collected: list[str] = []
     program = qemu(tmp_path, ABORTED)
-    assert _accelerators("real", program, KERNEL, said.append) == ("tcg",)
-    assert said == ["KVM does not run a kernel: failed to set MSR 0x10a: the guest is emulated, on the real clock"]
-    assert _accelerators("virtual", program, KERNEL, said.append) == ("tcg",)
-    assert len(said) == 1
+    assert _accelerators("real", program, KERNEL, collected.append) == ("tcg",)
+    assert collected == ["KVM does not run a kernel: failed to set MSR 0x10a: the guest is emulated, on the real clock"]
+    assert _accelerators("virtual", program, KERNEL, collected.append) == ("tcg",)
+    assert len(collected) == 1
 
 
 def test_a_device_that_only_root_may_open_is_no_kvm_for_qemu(

@@ -111,7 +111,7 @@ def test_results_that_would_fill_the_memory_are_refused() -> None:
 
 def entries(archive: bytes) -> dict[str, bytes]:
     """The files of a `newc` archive, read by its definition."""
-    found, at = {}, 0
+    entries, at = {}, 0
     while True:
         assert archive[at : at + 6] == b"070701"
         fields = [int(archive[at + 6 + 8 * i : at + 14 + 8 * i], 16) for i in range(13)]
@@ -119,8 +119,8 @@ def entries(archive: bytes) -> dict[str, bytes]:
         name = archive[at + 110 : at + 110 + name_size - 1].decode()
         at = -(-(at + 110 + name_size) // 4) * 4
         if name == "TRAILER!!!":
-            return found
-        found[name] = archive[at : at + size]
+            return entries
+        entries[name] = archive[at : at + size]
         at = -(-(at + size) // 4) * 4
 
 
@@ -128,15 +128,15 @@ def test_the_first_archive_carries_the_command_its_files_and_what_runs_them(tmp_
     module = tmp_path / "nd_pmem.ko"
     module.write_bytes(b"module")
     second = second_script(["python", "-m", "sixbench", "run", "a b"], {"HOME": "/run"}, 90)
-    found = entries(make_initramfs([module], second, {"manifest.json": b"{}"}))
-    assert found["job/manifest.json"] == b"{}"
-    assert found["modules/nd_pmem.ko"] == b"module"
-    assert found["init"].decode() == first_script(["nd_pmem"])
+    actual_entries = entries(make_initramfs([module], second, {"manifest.json": b"{}"}))
+    assert actual_entries["job/manifest.json"] == b"{}"
+    assert actual_entries["modules/nd_pmem.ko"] == b"module"
+    assert actual_entries["init"].decode() == first_script(["nd_pmem"])
     assert "insmod /modules/nd_pmem.ko" in first_script(["nd_pmem"])
-    assert found["bin/sh"].startswith(b"\x7fELF")
-    assert any(name.startswith("lib") and "libc.so" in name for name in found)
-    assert "timeout -s KILL 90 python -m sixbench run 'a b' " in found["second"].decode()
-    assert "export HOME=/run\n" in found["second"].decode()
+    assert actual_entries["bin/sh"].startswith(b"\x7fELF")
+    assert any(name.startswith("lib") and "libc.so" in name for name in actual_entries)
+    assert "timeout -s KILL 90 python -m sixbench run 'a b' " in actual_entries["second"].decode()
+    assert "export HOME=/run\n" in actual_entries["second"].decode()
 
 
 def test_the_virtual_clock_counts_instructions_and_takes_nothing_from_outside(start: Start) -> None:
@@ -160,10 +160,10 @@ def test_the_commands_end_and_what_it_said_are_read_from_the_console(tmp_path: P
             "sixbench-guest: exit 4",
         )
     )
-    told: list[str] = []
-    end = run_machine(script(tmp_path, lines), start, 60, told.append, threading.Event())
+    collected: list[str] = []
+    end = run_machine(script(tmp_path, lines), start, 60, collected.append, threading.Event())
     assert end.exit == 4
-    assert told == end.stderr_lines == ["1 of 4 trials"]
+    assert collected == end.stderr_lines == ["1 of 4 trials"]
     assert end.pace is not None
     assert str(end.pace).startswith("14.2 s of its clock, 10.2 s of them busy, took ")
 

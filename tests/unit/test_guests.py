@@ -68,8 +68,8 @@ def in_guest(kernel: GuestKernel, command: GuestTask, exit_code: int = 0) -> Gue
         there = replace(run.manifest.environment, kernel=f"Linux of {kernel.name}")
         job.save_manifest(state="complete", environment=there, experiment=replace(run.manifest.experiment, paths=paths))
         job.close()
-        found = {str(p.relative_to(scratch)): p.read_bytes() for p in Path(scratch).rglob("*") if p.is_file()}
-    return GuestResult(exit=exit_code, stdout="", stderr_lines=["sixbench: last words"], files=found)
+        contents = {str(p.relative_to(scratch)): p.read_bytes() for p in Path(scratch).rglob("*") if p.is_file()}
+    return GuestResult(exit=exit_code, stdout="", stderr_lines=["sixbench: last words"], files=contents)
 
 
 def trial(block: int, combination: str, path: str, sequence: int) -> TrialRecord:
@@ -95,9 +95,11 @@ def boots(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The kernels that guests were started with."""
     started: list[str] = []
 
-    def boot(kernel: GuestKernel, command: GuestTask, told: Any, stop: threading.Event | None = None) -> GuestResult:
+    def boot(
+        kernel: GuestKernel, command: GuestTask, expected: Any, stop: threading.Event | None = None
+    ) -> GuestResult:
         started.append(kernel.name)
-        told("1 of 4 trials")
+        expected("1 of 4 trials")
         return in_guest(kernel, command)
 
     monkeypatch.setattr(guests, "find_qemu", lambda: Path("qemu"))  # the machine of this test may have none
@@ -141,21 +143,21 @@ def test_one_kernel_is_no_factor(read: Read) -> None:
     ],
 )
 def test_what_is_no_kernel_is_refused_with_its_line(problems: Problems, written: str, problem: str) -> None:
-    found = problems(TEXT.replace("[debian-5.10, debian-6.1]", written))
-    assert [line for line in found if line.startswith(f"test.yaml:2: {problem}")], found
+    actual_problems = problems(TEXT.replace("[debian-5.10, debian-6.1]", written))
+    assert [line for line in actual_problems if line.startswith(f"test.yaml:2: {problem}")], actual_problems
 
 
 def test_a_guest_runs_what_is_of_its_kernel(read: Read) -> None:
-    own = guests.on_kernel(read(TEXT), "debian-6.1")
-    assert [c.name for c in own.combinations] == ["c0002", "c0004"]
-    assert own.kernels == ()
+    on_kernel = guests.on_kernel(read(TEXT), "debian-6.1")
+    assert [c.name for c in on_kernel.combinations] == ["c0002", "c0004"]
+    assert on_kernel.kernels == ()
 
 
 def test_a_guest_has_time_for_all_its_trials(read: Read) -> None:
-    own = guests.on_kernel(read(TEXT), "debian-6.1")
+    on_kernel = guests.on_kernel(read(TEXT), "debian-6.1")
     trials = 2 * 2 * 2
-    assert guests.limit_s(own) > trials * 1
-    assert guests.silence_s(own) > guests.REAL_PER_VIRTUAL * 1
+    assert guests.limit_s(on_kernel) > trials * 1
+    assert guests.silence_s(on_kernel) > guests.REAL_PER_VIRTUAL * 1
 
 
 def test_the_trials_of_all_kernels_come_into_one_directory(writer: RunWriter, boots: list[str]) -> None:
@@ -180,8 +182,8 @@ def test_the_trials_of_all_kernels_come_into_one_directory(writer: RunWriter, bo
 
 def test_kernels_that_are_done_are_not_run_again(writer: RunWriter, boots: list[str]) -> None:
     experiment = writer.manifest.experiment
-    one = replace(experiment, kernels=("debian-6.1",))
-    guests.run_on_kernels(one, writer, Path("agent"), "virtual", nobody)
+    changed = replace(experiment, kernels=("debian-6.1",))
+    guests.run_on_kernels(changed, writer, Path("agent"), "virtual", nobody)
     guests.run_on_kernels(experiment, writer, Path("agent"), "virtual", nobody)
     assert boots == ["debian-6.1", "debian-5.10"]
 
@@ -233,8 +235,8 @@ def test_settings_that_a_guests_kernel_refuses_are_told_at_their_places_and_noth
 ) -> None:
     def boot(kernel: GuestKernel, command: GuestTask, *others: object) -> GuestResult:
         text = command.files[guests.FILE].decode()
-        said = str(problems_of_settings(parse_yaml(text, guests.FILE), REFUSED)).splitlines()
-        return GuestResult(exit=2, stdout="", stderr_lines=["booted", *said], files=dict(command.files))
+        lines = str(problems_of_settings(parse_yaml(text, guests.FILE), REFUSED)).splitlines()
+        return GuestResult(exit=2, stdout="", stderr_lines=["booted", *lines], files=dict(command.files))
 
     monkeypatch.setattr(guests, "boot", boot)
     experiment = read(WITH_SETTINGS)

@@ -57,11 +57,11 @@ def test_both_agents_are_told_both_addresses_and_the_client_in_the_order_of_rfc_
     run_parts([part], hosts, "key", "00" * 16, lambda running: None)
     order = (IPV4, ipv6) if first == "ipv4" else (ipv6, IPV4)
     served, asked = server.answer.call_args_list[0].args[0], client.ask.call_args.args[0]
-    assert [(served.address, served.peer)] + [(one["address"], one["peer"]) for one in served.also] == [
-        (one[1], one[2]) for one in order
+    assert [(served.address, served.peer)] + [(item["address"], item["peer"]) for item in served.also] == [
+        (item[1], item[2]) for item in order
     ]
-    assert [(asked.address, asked.peer)] + [(one["address"], one["peer"]) for one in asked.also] == [
-        (one[0], one[1]) for one in order
+    assert [(asked.address, asked.peer)] + [(item["address"], item["peer"]) for item in asked.also] == [
+        (item[0], item[1]) for item in order
     ]
     assert asked.port == 7
 

@@ -57,20 +57,20 @@ def test_what_was_counted_is_kept_once() -> None:
 
 def test_a_kernel_that_refuses_is_asked_nothing_more_and_its_reason_is_known() -> None:
     agent = Scripted(start=REFUSED)
-    found = counted(agent)
-    assert (found.counts, found.lost, agent.asked) == (None, None, ["perf-start"])
-    assert found.refused is not None
-    assert "perf_event_open failed" in found.refused
-    assert hardware_notes(found) == [], "it is told once, of the run"
-    assert ask(cast(Agent, Scripted(start=REFUSED))) == found.refused.removeprefix("h1: ")
+    actual_counted = counted(agent)
+    assert (actual_counted.counts, actual_counted.lost, agent.asked) == (None, None, ["perf-start"])
+    assert actual_counted.refused is not None
+    assert "perf_event_open failed" in actual_counted.refused
+    assert hardware_notes(actual_counted) == [], "it is told once, of the run"
+    assert ask(cast(Agent, Scripted(start=REFUSED))) == actual_counted.refused.removeprefix("h1: ")
     assert ask(cast(Agent, Scripted(start={}, stop=COUNTS))) is None
 
 
 def test_counters_that_never_ran_are_told_of_the_trial() -> None:
     lost = AgentError("system", "reading the counters: they never ran")
-    found = counted(Scripted(start={}, stop=lost))
-    assert found.counts is None
-    assert "they never ran" in hardware_notes(found)[0]
+    actual_counted = counted(Scripted(start={}, stop=lost))
+    assert actual_counted.counts is None
+    assert "they never ran" in hardware_notes(actual_counted)[0]
     assert "they never ran" in (ask(cast(Agent, Scripted(start={}, stop=lost))) or "")
 
 

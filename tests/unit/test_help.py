@@ -14,20 +14,20 @@ from sixbench.cli.command_groups import BY_HAND, EXPERIMENTS, MACHINE, MANY_MACH
 
 def groups(text: str) -> dict[str, list[str]]:
     """The lines of each section, by its heading."""
-    found: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for line in text.partition("\n\n  Exit codes:")[0].splitlines():
         if line.endswith(":") and not line.startswith(" "):
-            found[line.removesuffix(":")] = []
-        elif line and found:
-            found[list(found)[-1]].append(line)
-    return found
+            groups[line.removesuffix(":")] = []
+        elif line and groups:
+            groups[list(groups)[-1]].append(line)
+    return groups
 
 
 def test_commands_stand_in_groups(sixbench: Callable[..., Any]) -> None:
     done = sixbench("--help")
     sections = groups(done.stdout)
-    told = [name for name in sections if name != "Options"]
-    assert told == [EXPERIMENTS, RESULTS, TWO_MACHINES, MANY_MACHINES, BY_HAND, MACHINE]
+    actual_sections = [name for name in sections if name != "Options"]
+    assert actual_sections == [EXPERIMENTS, RESULTS, TWO_MACHINES, MANY_MACHINES, BY_HAND, MACHINE]
     names = {heading: [line.split()[0] for line in lines] for heading, lines in sections.items()}
     assert {"papers", "plan", "run", "resume"} <= set(names[EXPERIMENTS])
     assert names[TWO_MACHINES] == ["serve", "key", "measure"]
@@ -60,5 +60,5 @@ def test_help_does_not_import_what_only_commands_need() -> None:
         "import sys, sixbench.cli.main;"
         "print([n for n in ('sixbench.mechanisms', 'sixbench.bench', 'sixbench.report', 'numpy') if n in sys.modules])"
     )
-    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert made.stdout.strip() == "[]"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

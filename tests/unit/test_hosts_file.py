@@ -58,8 +58,8 @@ def test_a_cable_has_the_interfaces_of_the_machines() -> None:
     assert not scripts["a"].links
     assert "link set eth0 mtu 1500 up" in scripts["a"].devices
     # It was there before the namespace had its defaults.
-    own = {name for name, value in scripts["a"].sysctl.items() if "/eth0/" in name and value == "0"}
-    assert own >= {f"net/ipv6/conf/eth0/{name}" for name in ("accept_dad", "accept_ra", "router_solicitations")}
+    sysctls = {name for name, value in scripts["a"].sysctl.items() if "/eth0/" in name and value == "0"}
+    assert sysctls >= {f"net/ipv6/conf/eth0/{name}" for name in ("accept_dad", "accept_ra", "router_solicitations")}
     assert not [name for name in scripts["b"].sysctl if "/" in name]
     assert scripts["r"].links[0].startswith("link add name eth1 index 1000002 ")
 
@@ -104,7 +104,7 @@ def test_a_host_without_ssh_is_this_machine() -> None:
 
 
 @pytest.mark.parametrize(
-    ("parts", "said"),
+    ("parts", "message"),
     [
         (
             {"nodes": NODES.replace("lab1", "lab9")},
@@ -211,10 +211,10 @@ def test_a_host_without_ssh_is_this_machine() -> None:
         ({"rest": f"kernels: debian-6.1{REST}"}, "an emulated machine has no others beside it"),
     ],
 )
-def test_what_is_wrong_is_said_at_its_place(parts: dict[str, str], said: str) -> None:
-    told = problem(**parts)
-    assert said in told
-    assert told.startswith("e.yaml:")
+def test_what_is_wrong_is_said_at_its_place(parts: dict[str, str], message: str) -> None:
+    actual_problem = problem(**parts)
+    assert message in actual_problem
+    assert actual_problem.startswith("e.yaml:")
 
 
 PLAIN = "topology: {nodes: {a: host, r: router, b: host}, links: [{endpoints: [a, r]}, {endpoints: [r, b]}]}"
@@ -230,13 +230,17 @@ def test_an_experiment_is_put_on_hosts(tmp_path: Path, topology: str, nodes: tup
     path.write_text(
         f"{HOSTS}nodes: {{{first}: lab1, {second}: lab2, {third}: lab2}}\nlinks: {{{link}: [left, left]}}\n"
     )
-    found = read_experiment(apply_hosts(parse_yaml(f"{topology}\n{REST}", "e.yaml"), path), MECHANISMS)
-    assert [node.on for node in found.topologies[0].nodes.values() if node.name in nodes] == ["lab1", "lab2", "lab2"]
-    assert found.topologies[0].links[0].over == "cable"
+    experiment = read_experiment(apply_hosts(parse_yaml(f"{topology}\n{REST}", "e.yaml"), path), MECHANISMS)
+    assert [node.on for node in experiment.topologies[0].nodes.values() if node.name in nodes] == [
+        "lab1",
+        "lab2",
+        "lab2",
+    ]
+    assert experiment.topologies[0].links[0].over == "cable"
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("nodes: {x: lab1}\nhosts: {lab1: {ssh: lab1}}", 'hosts.yaml:1: nodes.x: there is no "topology.nodes.x"'),
         ("hosts: {}", "there are no hosts in it"),
@@ -244,12 +248,12 @@ def test_an_experiment_is_put_on_hosts(tmp_path: Path, topology: str, nodes: tup
         ("hosts: {lab1: {ssh: 5}}", "hosts.yaml:1: hosts.lab1.ssh: ssh must be as ssh takes it"),
     ],
 )
-def test_a_wrong_file_of_hosts(tmp_path: Path, text: str, said: str) -> None:
+def test_a_wrong_file_of_hosts(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "hosts.yaml"
     path.write_text(text)
     with pytest.raises(ExperimentError) as error:
         read_experiment(apply_hosts(parse_yaml(f"{PLAIN}\n{REST}", "e.yaml"), path), MECHANISMS)
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_a_clock_that_drifts() -> None:

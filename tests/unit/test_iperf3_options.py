@@ -158,9 +158,9 @@ def test_options_that_change_nothing_are_left_out(
     words: list[str], kept: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert without_others(words, VALUED) == kept
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert ("is left out" in told.err) == (kept != words)
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert ("is left out" in output.err) == (kept != words)
 
 
 @pytest.mark.parametrize("option", [option for option in OTHER_OPTIONS if not option.is_harmless], ids=str)

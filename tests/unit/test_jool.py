@@ -45,13 +45,13 @@ def test_it_is_an_engine_that_is_tried_after_ours(mechanism: str) -> None:
 @pytest.mark.parametrize("prefix", ["2001:db8::/32", "2001:db8:100::/40", "2001:db8:64::/96"])
 def test_an_instance_of_siit_has_the_prefix_and_the_table(prefix: str) -> None:
     installed = network("siit", prefix=prefix, zero_checksum="compute", lowest_ipv6_mtu=1400)
-    said = script(installed)
-    assert f"jool_siit instance add siit-1 --netfilter --pool6 {prefix}" in said
-    assert "jool_siit -i siit-1 global update amend-udp-checksum-zero true" in said
-    assert "jool_siit -i siit-1 global update lowest-ipv6-mtu 1400" in said
+    actual_script = script(installed)
+    assert f"jool_siit instance add siit-1 --netfilter --pool6 {prefix}" in actual_script
+    assert "jool_siit -i siit-1 global update amend-udp-checksum-zero true" in actual_script
+    assert "jool_siit -i siit-1 global update lowest-ipv6-mtu 1400" in actual_script
     (device,) = installed.translators
-    assert f"jool_siit -i siit-1 global update rfc6791v4-prefix {device.mapping['own4']}/32" in said
-    assert [line for line in said if "eamt add" in line] == [
+    assert f"jool_siit -i siit-1 global update rfc6791v4-prefix {device.mapping['own4']}/32" in actual_script
+    assert [line for line in actual_script if "eamt add" in line] == [
         f"jool_siit -i siit-1 eamt add {ipv4} {ipv6}" for ipv4, ipv6 in device.mapping["explicit"]
     ]
     assert device.hops == HOPS == 1
@@ -61,9 +61,9 @@ def test_nat64_has_a_pool_of_the_nodes_address_and_no_nat44() -> None:
     installed = network("nat64", ports=100)
     (device,) = installed.translators
     pool = installed.legs[-1].source
-    said = script(installed)
+    actual_script = script(installed)
     for protocol in ("tcp", "udp", "icmp"):
-        assert f"jool -i nat64-1 pool4 add --{protocol} {pool}/32 1024-1123" in said
+        assert f"jool -i nat64-1 pool4 add --{protocol} {pool}/32 1024-1123" in actual_script
     assert not any(stage.nft for stages in installed.stages for stage in stages.values())
     assert {prefix.version for prefix in device.prefixes} == {6}
 
@@ -105,8 +105,8 @@ def test_a_kernel_without_the_module_is_told_with_the_command_that_mends_it() ->
 
 def test_headers_sources_and_programs_are_fetched_from_one_suite() -> None:
     of_headers = ["linux-headers-6.1.0-50-common", "linux-kbuild-6.1", "linux-compiler-gcc-12-x86"]
-    found = building.packages_of("linux-headers-6.1.0-50-cloud-amd64", of_headers, ["libc6", "libnl-3-200"])
-    assert found == [
+    packages = building.packages_of("linux-headers-6.1.0-50-cloud-amd64", of_headers, ["libc6", "libnl-3-200"])
+    assert packages == [
         "linux-headers-6.1.0-50-cloud-amd64",
         "linux-headers-6.1.0-50-common",
         "linux-kbuild-6.1",

@@ -53,12 +53,12 @@ PURE = {
 
 
 def test_every_command_that_prints_a_table_has_json() -> None:
-    found = dict(commands())
+    by_name = dict(commands())
     without = {
-        name for name, command in found.items() if not any("--json" in parameter.opts for parameter in command.params)
+        name for name, command in by_name.items() if not any("--json" in parameter.opts for parameter in command.params)
     }
     assert without == set(PRINTS_NO_TABLE)
-    assert len(found) > 20
+    assert len(by_name) > 20
 
 
 @pytest.fixture(scope="module")

@@ -48,39 +48,40 @@ def on_kernels(factors: dict[str, float], blocks: int = 8, column: str = "goodpu
 
 
 def contrasts(run: Run, metric: str) -> list[KernelContrast]:
-    return [one for one in analyse(run).kernels if one.metric == metric]
+    return [kernel for kernel in analyse(run).kernels if kernel.metric == metric]
 
 
 def test_each_kernel_is_compared_with_the_first_on_every_path() -> None:
     run = on_kernels(dict(zip(KERNELS, (1.0, 1.1, 0.9), strict=True)))
-    found = contrasts(run, "goodput")
+    actual_contrasts = contrasts(run, "goodput")
     paths = [path.name for path in run.manifest.experiment.paths if path.aa_of is None]
-    sizes = {one.levels["message_bytes"] for one in found}
-    assert {(one.path, one.kernel, one.levels["message_bytes"]) for one in found} == {
-        (path, kernel, size) for path in paths for kernel in KERNELS[1:] for size in sizes
-    }
-    assert {one.reference for one in found} == {KERNELS[0]}
-    assert all("kernel" not in one.levels for one in found)
-    for one in found:
-        assert one.ratio == pytest.approx({KERNELS[1]: 1.1, KERNELS[2]: 0.9}[one.kernel])
-        assert one.verdict == {KERNELS[1]: "higher", KERNELS[2]: "lower"}[one.kernel]
-        assert one.value is not None
-        assert one.reference_value is not None
-        assert math.isclose(one.value / one.reference_value, one.ratio)
+    sizes = {actual_contrast.levels["message_bytes"] for actual_contrast in actual_contrasts}
+    assert {
+        (actual_contrast.path, actual_contrast.kernel, actual_contrast.levels["message_bytes"])
+        for actual_contrast in actual_contrasts
+    } == {(path, kernel, size) for path in paths for kernel in KERNELS[1:] for size in sizes}
+    assert {actual_contrast.reference for actual_contrast in actual_contrasts} == {KERNELS[0]}
+    assert all("kernel" not in actual_contrast.levels for actual_contrast in actual_contrasts)
+    for actual_contrast in actual_contrasts:
+        assert actual_contrast.ratio == pytest.approx({KERNELS[1]: 1.1, KERNELS[2]: 0.9}[actual_contrast.kernel])
+        assert actual_contrast.verdict == {KERNELS[1]: "higher", KERNELS[2]: "lower"}[actual_contrast.kernel]
+        assert actual_contrast.value is not None
+        assert actual_contrast.reference_value is not None
+        assert math.isclose(actual_contrast.value / actual_contrast.reference_value, actual_contrast.ratio)
 
 
 def test_kernels_that_do_not_differ_are_equivalent() -> None:
-    found = contrasts(on_kernels(dict.fromkeys(KERNELS[:2], 1.0)), "goodput")
-    assert {one.verdict for one in found} == {"equivalent"}
+    actual_contrasts = contrasts(on_kernels(dict.fromkeys(KERNELS[:2], 1.0)), "goodput")
+    assert {actual_contrast.verdict for actual_contrast in actual_contrasts} == {"equivalent"}
 
 
 def test_only_blocks_that_both_kernels_have_are_pairs() -> None:
     run = on_kernels(dict.fromkeys(KERNELS[:2], 1.0))
     gone = {(trial.block, trial.combination) for trial in run.trials if trial.block == 3 and "6.1" in trial.combination}
-    fewer = replace(run, trials=tuple(one for one in run.trials if (one.block, one.combination) not in gone))
-    full, found = contrasts(run, "goodput"), contrasts(fewer, "goodput")
-    assert {before.n - after.n for before, after in zip(full, found, strict=True)} <= {0, 1}
-    assert sum(one.n for one in found) < sum(one.n for one in full)
+    fewer = replace(run, trials=tuple(trial for trial in run.trials if (trial.block, trial.combination) not in gone))
+    full, actual_contrasts = contrasts(run, "goodput"), contrasts(fewer, "goodput")
+    assert {before.n - after.n for before, after in zip(full, actual_contrasts, strict=True)} <= {0, 1}
+    assert sum(actual_contrast.n for actual_contrast in actual_contrasts) < sum(item.n for item in full)
 
 
 def test_a_run_on_one_kernel_has_no_contrast() -> None:
@@ -104,21 +105,21 @@ def scattered(run: Run, kernel: str) -> Run:
 def test_every_format_has_the_contrast_and_the_blocks_that_an_undecided_one_needs(form: str) -> None:
     run = scattered(on_kernels(dict(zip(KERNELS, (1.0, 1.1, 1.0), strict=True))), KERNELS[2])
     analysis = analyse(run)
-    compared = [one for one in analysis.kernels if one.metric == "goodput"]
-    needed = [one.blocks_needed for one in compared if one.mark == "undecided"]
+    compared = [kernel for kernel in analysis.kernels if kernel.metric == "goodput"]
+    needed = [comparison.blocks_needed for comparison in compared if comparison.mark == "undecided"]
     assert needed
     assert all(blocks is not None and blocks > 8 for blocks in needed)
     text = FORMATS[form].render(run, analysis)
     if form == "json":
-        found = [one for one in json.loads(text)["kernels"] if one["metric"] == "goodput"]
-        assert {one["kernel"] for one in found} == set(KERNELS[1:])
-        assert [one["blocks_needed"] for one in found if one["mark"] == "undecided"] == needed
+        kernels = [kernel for kernel in json.loads(text)["kernels"] if kernel["metric"] == "goodput"]
+        assert {kernel["kernel"] for kernel in kernels} == set(KERNELS[1:])
+        assert [kernel["blocks_needed"] for kernel in kernels if kernel["mark"] == "undecided"] == needed
     elif form == "csv":
-        rows = [one for one in csv.DictReader(io.StringIO(text)) if one["reference_kernel"]]
-        rows = [one for one in rows if one["metric"] == "goodput"]
-        assert {(one["reference_kernel"], one["baseline"] == one["path"]) for one in rows} == {(KERNELS[0], True)}
-        assert [int(one["blocks_needed"]) for one in rows if one["mark"] == "undecided"] == needed
-        assert [float(one["value"]) for one in rows] == [one.value for one in compared]
+        rows = [item for item in csv.DictReader(io.StringIO(text)) if item["reference_kernel"]]
+        rows = [row for row in rows if row["metric"] == "goodput"]
+        assert {(row["reference_kernel"], row["baseline"] == row["path"]) for row in rows} == {(KERNELS[0], True)}
+        assert [int(row["blocks_needed"]) for row in rows if row["mark"] == "undecided"] == needed
+        assert [float(row["value"]) for row in rows] == [comparison.value for comparison in compared]
     else:
         plain = " ".join(text.replace("\u00a0", " ").replace("~", " ").split())
         assert "Goodput, kernels against debian-5.10, Mbit/s" in plain

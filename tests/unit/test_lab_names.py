@@ -30,12 +30,12 @@ workloads: [ping]
 
 def names_of(text: str) -> dict[str, list[str]]:
     """The addresses of each name, in the order of the file."""
-    found: dict[str, list[str]] = {}
+    collected: dict[str, list[str]] = {}
     for line in text.splitlines():
         address, *names = line.split()
         for name in names:
-            found.setdefault(name, []).append(address)
-    return found
+            collected.setdefault(name, []).append(address)
+    return collected
 
 
 @pytest.fixture
@@ -56,10 +56,10 @@ def test_a_node_has_an_address_of_each_family_and_a_name_for_each_interface(
 
 
 def test_the_ends_of_an_installed_path_come_first(network: Callable[[str], Any]) -> None:
-    found = network("hosts")
-    names = names_of(hosts_file(found, ""))
-    assert str(found.legs[-1].destination) in names["server"]
-    assert str(found.legs[0].source) in names["client"]
+    actual_network = network("hosts")
+    names = names_of(hosts_file(actual_network, ""))
+    assert str(actual_network.legs[-1].destination) in names["server"]
+    assert str(actual_network.legs[0].source) in names["client"]
     assert [len(names[node]) for node in ("client", "server")] == [2, 2]
     routers = names_of(hosts_file(network("routers"), ""))
     assert (
@@ -105,19 +105,19 @@ def test_across_a_translator_a_host_has_the_address_by_which_it_is_reached(
     read: Callable[[str], Experiment], path: str, viewer: str, name: str, addresses: list[str]
 ) -> None:
     experiment = read(TRANSLATED)
-    found = install(experiment.path(path), experiment.topologies[0], experiment.between)
-    assert names_of(hosts_file(found, "", viewer))[name] == addresses
+    network = install(experiment.path(path), experiment.topologies[0], experiment.between)
+    assert names_of(hosts_file(network, "", viewer))[name] == addresses
     # Where the other side is behind a NAT, its own address stays: the NAT's would lead to another node.
     if path == "nat64":
-        assert names_of(hosts_file(found, "", "h2"))["h1"] == ["2001:2::1"]
+        assert names_of(hosts_file(network, "", "h2"))["h1"] == ["2001:2::1"]
 
 
 def test_only_nodes_on_a_translated_path_may_have_names_of_their_own(read: Callable[[str], Experiment]) -> None:
     """Files of other nodes are not made, so that a lab of hundreds of nodes comes up at once."""
     experiment = read(TRANSLATED)
     for path in experiment.paths:
-        found = install(path, experiment.topologies[0], experiment.between)
-        others = [node for node in found.topology.nodes if node not in viewers(found)]
-        assert {hosts_file(found, "", node) for node in others} <= {hosts_file(found, "")}
+        network = install(path, experiment.topologies[0], experiment.between)
+        others = [node for node in network.topology.nodes if node not in viewers(network)]
+        assert {hosts_file(network, "", node) for node in others} <= {hosts_file(network, "")}
     large = read("topology: {star: 300}\npaths: {ipv6: native6}\nworkloads: [ping]\n")
     assert viewers(install(large.paths[0], large.topologies[0], large.between)) == set()

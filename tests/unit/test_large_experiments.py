@@ -122,11 +122,11 @@ def test_networks_that_are_too_large_in_all_their_forms_are_told_with_their_line
 
 
 def test_the_time_that_is_left_is_kept_up_to_date_without_a_look_at_all_combinations() -> None:
-    made = small(blocks=1)
-    combinations = made.manifest.experiment.combinations
-    remaining = Remaining(combinations, made.trials)
+    small_run = small(blocks=1)
+    combinations = small_run.manifest.experiment.combinations
+    remaining = Remaining(combinations, small_run.trials)
     before_ns, number = remaining.one_block_ns, remaining.combinations
-    slow = replace(made.trials[0], elapsed_ns=made.trials[0].elapsed_ns + 10**10)
+    slow = replace(small_run.trials[0], elapsed_ns=small_run.trials[0].elapsed_ns + 10**10)
     assert steps(lambda: remaining.ended(slow, slow.elapsed_ns)) < 40
     assert remaining.one_block_ns > before_ns
     for combination in combinations:

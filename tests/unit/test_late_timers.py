@@ -34,8 +34,8 @@ def test_what_the_kernel_tells_is_known_by_link_and_node() -> None:
         {"netns_inode": 7, "device": "a-b", "expired": 9, "late": 1, "worst_ns": 8, "lost_ns": 3},
         {"netns_inode": 8, "device": "a-b", "expired": 9, "late": 1, "worst_ns": 8, "lost_ns": 3},
     ]
-    found = timer_evidence(watched, timers(seen), {7: "a"})
-    assert found == {"a-b": {"a": LateTimers(expired=9, late=1, worst_ns=8, lost_ns=3, slack_ns=5)}}
+    actual_timer_evidence = timer_evidence(watched, timers(seen), {7: "a"})
+    assert actual_timer_evidence == {"a-b": {"a": LateTimers(expired=9, late=1, worst_ns=8, lost_ns=3, slack_ns=5)}}
     assert timer_evidence(watched, timers([seen[0] | {"expired": 0}]), {7: "a"}) == {}
 
 

@@ -29,7 +29,7 @@ def rows(text: str) -> list[str]:
 def contract() -> list[str]:
     """The layers that `make lint` holds, from the top down, less those that are only allowed for."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
-    (layers,) = [one["layers"] for one in project["contracts"] if one["id"] == "layers"]
+    (layers,) = [contract["layers"] for contract in project["contracts"] if contract["id"] == "layers"]
     return [" | ".join(name for name in line.split(" | ") if not name.startswith("(")) for line in layers]
 
 
@@ -56,9 +56,9 @@ def test_the_design_tells_what_each_layer_holds() -> None:
 
 
 def test_the_design_tells_what_each_folder_holds() -> None:
-    made = [line.strip("/") for line in (ROOT / ".gitignore").read_text().splitlines() if line.endswith("/")]
+    texts = [line.strip("/") for line in (ROOT / ".gitignore").read_text().splitlines() if line.endswith("/")]
     there = {child.name for child in ROOT.iterdir() if child.is_dir() and not child.name.startswith(".")}
-    assert {name.partition("/")[0] for name in rows(section("The folders"))} == there - set(made)
+    assert {name.partition("/")[0] for name in rows(section("The folders"))} == there - set(texts)
 
 
 def test_the_design_tells_what_each_crate_holds() -> None:

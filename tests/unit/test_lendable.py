@@ -29,8 +29,8 @@ FREE: dict[str, Any] = {
 
 
 def lendable_with(**other: object) -> Lendable:
-    [one] = read_lendable(json.dumps([FREE | other]))
-    return one
+    [lendable] = read_lendable(json.dumps([FREE | other]))
+    return lendable
 
 
 @pytest.mark.parametrize(
@@ -56,10 +56,10 @@ def test_a_port_is_lent_or_not(other: dict[str, object], means_it: bool, why: st
 
 def test_a_port_that_is_not_there_or_not_ours() -> None:
     known = {"lo": lendable_with(interface="lo"), "eth1": lendable_with()}
-    said = "this machine has no such interface, or another run has it; it has eth1"
-    assert why_not_lent("eth9", known, may_lend=False, means_it=True) == said
-    said = "root alone can lend it to a namespace; run as root"
-    assert why_not_lent("eth1", known, may_lend=False, means_it=True) == said
+    text = "this machine has no such interface, or another run has it; it has eth1"
+    assert why_not_lent("eth9", known, may_lend=False, means_it=True) == text
+    text = "root alone can lend it to a namespace; run as root"
+    assert why_not_lent("eth1", known, may_lend=False, means_it=True) == text
 
 
 @pytest.mark.parametrize(
@@ -100,10 +100,10 @@ def test_doctor_says_whether_a_cable_may_have_it(other: dict[str, object], answe
     assert (capability.name, capability.answer, capability.reason) == ("interface eth1", answer, reason)
 
 
-@pytest.mark.parametrize("said", ["", "[", "{}", '[{"interface": "eth1"}]', json.dumps([FREE | {"is_up": "yes"}])])
-def test_an_answer_of_another_form_is_the_agents_failure(said: str) -> None:
+@pytest.mark.parametrize("message", ["", "[", "{}", '[{"interface": "eth1"}]', json.dumps([FREE | {"is_up": "yes"}])])
+def test_an_answer_of_another_form_is_the_agents_failure(message: str) -> None:
     with pytest.raises(AgentError, match="lendable was answered"):
-        read_lendable(said)
+        read_lendable(message)
 
 
 def test_an_agent_that_cannot_tell_says_why(tmp_path: Path) -> None:

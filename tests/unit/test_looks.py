@@ -148,9 +148,11 @@ def test_equal_paths_seldom_differ_at_any_look(wild: bool) -> None:
         looks = looks_so_far(blocks, number)
         pairs = [Pairs(path=row, baseline=[1.0] * number) for row in np.exp(logs[:, :number]).tolist()]
         compared = compare_all(pairs, confidence=1 - looks.level(0.05), margin=0.01, estimator="biweight")
-        found = [
-            one.direction is not None and one.p_value is not None and looks.adjusted(one.p_value) < 0.05
-            for one in compared
+        is_false_alarm = [
+            comparison.direction is not None
+            and comparison.p_value is not None
+            and looks.adjusted(comparison.p_value) < 0.05
+            for comparison in compared
         ]
-        different |= np.array(found)
+        different |= np.array(is_false_alarm)
     assert different.mean() <= 0.05 + 3.3 * (0.05 * 0.95 / runs) ** 0.5

@@ -18,26 +18,26 @@ VECTORS = sorted((Path(__file__).parents[2] / "vectors" / "map").glob("*.json"))
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda path: path.stem)
 def test_every_vector_holds(vector: Path) -> None:
-    told = json.loads(vector.read_text())
-    psid = Psid(**told["rule"]["psid"]) if "psid" in told["rule"] else None
+    document = json.loads(vector.read_text())
+    psid = Psid(**document["rule"]["psid"]) if "psid" in document["rule"] else None
     rule = Rule(
-        ipv6=IPv6Network(told["rule"]["ipv6"]),
-        ipv4=IPv4Network(told["rule"]["ipv4"]),
-        ea_bits=told["rule"]["ea_bits"],
-        psid_offset=told["rule"]["psid_offset"],
+        ipv6=IPv6Network(document["rule"]["ipv6"]),
+        ipv4=IPv4Network(document["rule"]["ipv4"]),
+        ea_bits=document["rule"]["ea_bits"],
+        psid_offset=document["rule"]["psid_offset"],
         psid=psid,
     )
     rule.check(128)
-    assert rule.protocol_form == told["rule"]
-    ipv4, ipv6 = IPv4Address(told["ipv4"]), IPv6Address(told["ipv6"])
-    assert rule.address(ipv4, told["psid"]) == ipv6
-    assert rule.to_ipv4(ipv6) == (ipv4, told["psid"])
-    ranges = [[ports[0], ports[-1]] for ports in rule.ports(told["psid"])]
-    assert len(ranges) == told["range_count"]
-    assert ranges[: len(told["first_ranges"])] == told["first_ranges"]
-    assert ranges[-len(told["last_ranges"]) :] == told["last_ranges"]
+    assert rule.protocol_form == document["rule"]
+    ipv4, ipv6 = IPv4Address(document["ipv4"]), IPv6Address(document["ipv6"])
+    assert rule.address(ipv4, document["psid"]) == ipv6
+    assert rule.to_ipv4(ipv6) == (ipv4, document["psid"])
+    ranges = [[ports[0], ports[-1]] for ports in rule.ports(document["psid"])]
+    assert len(ranges) == document["range_count"]
+    assert ranges[: len(document["first_ranges"])] == document["first_ranges"]
+    assert ranges[-len(document["last_ranges"]) :] == document["last_ranges"]
     assert all(rule.to_ipv6(ipv4, port) == ipv6 for ends in ranges for port in ends)
-    assert all(rule.to_ipv6(ipv4, port) is None for port in told["nobodys_ports"])
+    assert all(rule.to_ipv6(ipv4, port) is None for port in document["nobodys_ports"])
 
 
 def drawn(numbers: Random) -> tuple[Rule, IPv4Address, int]:
@@ -65,8 +65,10 @@ def test_what_two_thousand_rules_map_comes_back() -> None:
         assert ipv6 in rule.ipv6
         assert rule.to_ipv4(ipv6) == (ipv4, psid)
         port = numbers.randrange(65536)
-        found = rule.to_ipv6(ipv4, port)
-        assert (found and rule.to_ipv4(found)) == (None if rule.psid_of(port) is None else (ipv4, rule.psid_of(port)))
+        actual_ipv6 = rule.to_ipv6(ipv4, port)
+        assert (actual_ipv6 and rule.to_ipv4(actual_ipv6)) == (
+            None if rule.psid_of(port) is None else (ipv4, rule.psid_of(port))
+        )
 
 
 def test_a_port_is_in_the_set_that_the_algorithm_says() -> None:

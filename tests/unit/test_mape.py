@@ -45,8 +45,8 @@ def test_the_border_relay_finds_edges_by_the_bits_of_their_ports(domain: Callabl
     table = stages["r9"].nft
     having = "th dport >= 1024 th dport & 0x03f0 == 0x0010"
     assert f"ip daddr 192.0.2.1 meta l4proto {{ tcp, udp }} {having} meta mark set 2" in table
-    own = "th sport >= 1024 th sport & 0x03f0 == 0x0010"
-    assert f'iifname "map-e-2" ip saddr 192.0.2.1 meta l4proto {{ tcp, udp }} {own} accept' in table
+    port_match = "th sport >= 1024 th sport & 0x03f0 == 0x0010"
+    assert f'iifname "map-e-2" ip saddr 192.0.2.1 meta l4proto {{ tcp, udp }} {port_match} accept' in table
     assert 'iifname "map-e-2" meta l4proto { tcp, udp } counter drop' in table
     [stages] = domain(psid_offset=0).stages
     assert "tcp, udp } th dport & 0xfc00 == 0x0800 meta mark set 2" in stages["r9"].nft

@@ -108,8 +108,8 @@ def test_a_rule_that_does_not_fit_is_refused(
 
 
 def test_the_border_relay_alone_turns_packets_back(domain: Callable[..., Network]) -> None:
-    assert [one.mapping.get("hairpin") for one in domain(hairpin=True).translators] == [None, None, True]
-    assert not any("hairpin" in one.mapping for one in domain().translators)
+    assert [item.mapping.get("hairpin") for item in domain(hairpin=True).translators] == [None, None, True]
+    assert not any("hairpin" in translator.mapping for translator in domain().translators)
 
 
 def test_a_host_is_no_edge(installed: Installed) -> None:

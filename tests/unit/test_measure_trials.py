@@ -57,8 +57,8 @@ def test_what_is_not_compared_is_measured_once(families: Any, options: Any, tria
 
 
 def test_addresses_of_a_family() -> None:
-    found = find_addresses(Target(host="127.0.0.1", port=5210), (4,))
-    assert found == [[MeasuredAddresses(family=4, client="127.0.0.1", server="127.0.0.1")]]
+    addresses = find_addresses(Target(host="127.0.0.1", port=5210), (4,))
+    assert addresses == [[MeasuredAddresses(family=4, client="127.0.0.1", server="127.0.0.1")]]
     assert find_addresses(Target(host="127.0.0.1", port=5210, bind="127.0.0.7"), ())[0][0].client == "127.0.0.7"
 
 
@@ -72,8 +72,8 @@ def test_an_ipv4_mapped_address_is_of_ipv4() -> None:
 def test_two_addresses_stand_for_a_name_of_both_families(monkeypatch: pytest.MonkeyPatch) -> None:
     if not has_ipv6_loopback():
         pytest.fail("these tests need the address ::1")
-    [found] = find_addresses(Target(host="127.0.0.1,::1", port=5210), (4, 6))
-    assert [(item.family, item.server) for item in found] == [(4, "127.0.0.1"), (6, "::1")]
+    [address] = find_addresses(Target(host="127.0.0.1,::1", port=5210), (4, 6))
+    assert [(item.family, item.server) for item in address] == [(4, "127.0.0.1"), (6, "::1")]
     # With no family asked for, each is a way by itself, so that one is tried where nobody answers over the other.
     ways = find_addresses(Target(host="127.0.0.1,::1", port=5210), ())
     assert sorted(item.family for [item] in ways) == [4, 6]

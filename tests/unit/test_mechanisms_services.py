@@ -218,6 +218,6 @@ def test_a_broker_makes_tunnels_by_the_engine_of_the_path(installed: Installed, 
     path = Path(name="p", mechanism="tunnel-broker", family=6, nodes=("r1", "r2"), engine=engine, options={"ttl": 9})
     network = install(path, topology, ("h1", "h2"))
     for stage in network.stages:
-        [one] = [stage.requests[0] for stage in stage.values()]
-        assert one.fields["tunnel"].get("engine") == engine
-        assert (one.fields["tunnel"]["ttl"], one.fields["tunnel"]["pmtu"]) == (9, "static")
+        [request] = [stage.requests[0] for stage in stage.values()]
+        assert request.fields["tunnel"].get("engine") == engine
+        assert (request.fields["tunnel"]["ttl"], request.fields["tunnel"]["pmtu"]) == (9, "static")

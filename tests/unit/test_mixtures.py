@@ -24,10 +24,10 @@ COLLAPSED = 0.1
 
 def run_with(blocks: int, collapses: int, *, of: str = "ipv6", marked: bool = False, margin: float = 0.03) -> Run:
     """Bulk transfers over equal paths, one of which collapses in so many blocks."""
-    made = synthetic.small(blocks=blocks)
+    small_run = synthetic.small(blocks=blocks)
     dice = random.Random(4)
     trials = []
-    for trial in made.trials:
+    for trial in small_run.trials:
         if trial.combination != "c0001":
             continue
         goodput = 18.8e6 * (1 + dice.gauss(0, 0.0005))
@@ -36,20 +36,24 @@ def run_with(blocks: int, collapses: int, *, of: str = "ipv6", marked: bool = Fa
         if slow and marked:
             metrics["core_slowdown_ratio"] = 0.4
         trials.append(replace(trial, metrics=metrics, status="ok", reasons=[], theory={}))
-    experiment = made.manifest.experiment
+    experiment = small_run.manifest.experiment
     experiment = replace(experiment, statistics=replace(experiment.statistics, margin=margin))
-    return replace(made, trials=trials, manifest=replace(made.manifest, experiment=experiment)).in_memory()
+    return replace(small_run, trials=trials, manifest=replace(small_run.manifest, experiment=experiment)).in_memory()
 
 
 def goodput(run: Run, path: str = "ipv6") -> Finding:
-    [found] = [one for one in analyse(run).findings if one.metric == "goodput" and one.path == path]
-    return found
+    [finding] = [
+        each_finding
+        for each_finding in analyse(run).findings
+        if each_finding.metric == "goodput" and each_finding.path == path
+    ]
+    return finding
 
 
 def test_a_path_that_collapses_in_some_blocks_is_no_bare_equivalent() -> None:
-    found = goodput(run_with(10, 2))
-    assert (found.verdict, found.apart) == ("equivalent", 2)
-    assert found.apart_high == pytest.approx(COLLAPSED, rel=0.01)
+    actual_goodput = goodput(run_with(10, 2))
+    assert (actual_goodput.verdict, actual_goodput.apart) == ("equivalent", 2)
+    assert actual_goodput.apart_high == pytest.approx(COLLAPSED, rel=0.01)
 
 
 @pytest.mark.parametrize("form", ["terminal", "md", "latex", "json", "csv"])
@@ -72,8 +76,8 @@ def test_figures_show_the_blocks_that_say_otherwise() -> None:
 
 
 def test_a_path_that_collapses_more_often_than_others_is_mixed() -> None:
-    found = goodput(run_with(30, 3))
-    assert (found.mark, found.mixed) == ("mixed", "ipv6")
+    actual_goodput = goodput(run_with(30, 3))
+    assert (actual_goodput.mark, actual_goodput.mixed) == ("mixed", "ipv6")
     assert goodput(run_with(30, 6, of="ipv4")).mixed == "ipv4"
 
 
@@ -83,11 +87,11 @@ def test_disturbed_trials_make_no_path_mixed() -> None:
 
 def test_two_paths_are_enough_to_find_three_collapses_of_thirty() -> None:
     run = run_with(30, 3)
-    [path, baseline] = [one for one in run.manifest.experiment.paths if one.aa_of is None]
+    [path, baseline] = [path for path in run.manifest.experiment.paths if path.aa_of is None]
     alone = replace(run.manifest.experiment, paths=(baseline, path) if path.name == "ipv6" else (path, baseline))
     trials = tuple(trial for trial in run.trials if trial.path in (path.name, baseline.name))
-    found = goodput(replace(run, trials=trials, manifest=replace(run.manifest, experiment=alone)))
-    assert (found.mark, found.mixed) == ("mixed", "ipv6")
+    actual_goodput = goodput(replace(run, trials=trials, manifest=replace(run.manifest, experiment=alone)))
+    assert (actual_goodput.mark, actual_goodput.mixed) == ("mixed", "ipv6")
 
 
 @pytest.mark.parametrize(("n", "others"), [(30, 30), (12, 36), (7, 7)])

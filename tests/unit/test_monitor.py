@@ -69,16 +69,16 @@ def repeated(directory: Path, *ends: float | tuple[int, str]) -> list[Occurrence
     with MonitorWriter.open(directory) as writer:
         repeating = Repeating(writer, SETTINGS, quiet=True, call=calls)
         repeating.recover()
-        found = [repeating.begin_and_occur() for _ in ends]
+        begin_and_occurs = [repeating.begin_and_occur() for _ in ends]
         repeating.make_room()
-    return found
+    return begin_and_occurs
 
 
 def test_each_occurrence_is_a_run_and_its_trials_are_one_data_set(tmp_path: Path) -> None:
     import pyarrow.dataset
 
     done = repeated(tmp_path / "m", 1.0, 1.001)
-    assert [(one.number, one.state, one.reason) for one in done] == [(1, "complete", None), (2, "complete", None)]
+    assert [(item.number, item.state, item.reason) for item in done] == [(1, "complete", None), (2, "complete", None)]
     table = pyarrow.dataset.dataset(tmp_path / "m" / "trials").to_table()
     assert table.num_rows == 2 * len(RUN.trials)
     assert sorted(set(table["occurrence"].to_pylist())) == [1, 2]
@@ -107,19 +107,19 @@ def test_a_column_that_comes_later_is_a_column_of_all(tmp_path: Path) -> None:
 
 def test_a_change_is_found_and_told_everywhere(tmp_path: Path) -> None:
     repeated(tmp_path / "m", 1.0, 1.001, 0.999, 1.0, 0.5)
-    found = read_monitor(tmp_path / "m")
-    followed = follow(found.occurrences, found.settings)
-    changed = [one for one in followed if one.changed is not None]
-    goodput, *_ = [one for one in changed if one.series.metric == "goodput" and one.series.path == "ipv4"]
+    monitor = read_monitor(tmp_path / "m")
+    followed = follow(monitor.occurrences, monitor.settings)
+    changed = [followed_series for followed_series in followed if followed_series.changed is not None]
+    goodput, *_ = [item for item in changed if item.series.metric == "goodput" and item.series.path == "ipv4"]
     assert goodput.changed is not None
     assert (goodput.changed.kind, goodput.changed.direction) == ("sudden", "lower")
     assert [point.number for point in goodput.change_points] == [5]
-    assert not any(one.series.against for one in changed), "both paths changed alike"
-    assert "Changed: " in render("m", found, followed)
-    told = document("m", found, followed, {})
-    assert told["changed"] == len(changed)
-    json.dumps(told, allow_nan=False)
-    page = page_of("m", found, [goodput], {5: ["kernel"]})
+    assert not any(item.series.against for item in changed), "both paths changed alike"
+    assert "Changed: " in render("m", monitor, followed)
+    actual_document = document("m", monitor, followed, {})
+    assert actual_document["changed"] == len(changed)
+    json.dumps(actual_document, allow_nan=False)
+    page = page_of("m", monitor, [goodput], {5: ["kernel"]})
     assert "other than before: kernel" in page
     assert "lower, sudden" in page
     assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org/", ""), "it needs nothing else"
@@ -127,10 +127,10 @@ def test_a_change_is_found_and_told_everywhere(tmp_path: Path) -> None:
 
 def test_what_fails_is_recorded_and_ends_nothing(tmp_path: Path) -> None:
     done = repeated(tmp_path / "m", 1.0, (3, "no agent"), (70, ""), 1.0)
-    assert [one.state for one in done] == ["complete", "failed", "failed", "complete"]
+    assert [item.state for item in done] == ["complete", "failed", "failed", "complete"]
     assert done[1].reason == "no agent"
     assert done[2].reason == "it ended with 70 and printed no message"
-    assert [one.number for one in read_monitor(tmp_path / "m").occurrences] == [1, 2, 3, 4]
+    assert [item.number for item in read_monitor(tmp_path / "m").occurrences] == [1, 2, 3, 4]
 
 
 def test_a_command_that_cannot_be_obeyed_leaves_nothing(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_an_interrupt_and_a_kill_are_recorded(tmp_path: Path) -> None:
         repeated(tmp_path / "m", (130, "stopped"))
     RUN.write(tmp_path / "m" / "runs" / "000003")
     repeated(tmp_path / "m", 1.0)
-    states = [(one.number, one.state) for one in read_monitor(tmp_path / "m").occurrences]
+    states = [(item.number, item.state) for item in read_monitor(tmp_path / "m").occurrences]
     assert states == [(1, "complete"), (2, "interrupted"), (3, "interrupted"), (4, "complete")]
 
 
@@ -165,7 +165,7 @@ def test_a_directory_with_something_else_is_left_alone(tmp_path: Path) -> None:
 def room_of(directory: Path, most_bytes: int) -> tuple[list[tuple[int, str]], list[str], int]:
     with MonitorWriter.open(directory) as writer:
         room = make_room(writer, writer.read().occurrences, most_bytes, 10**18)
-        return [(number, one.part) for number, one in room.removed], room.kept, room.used_bytes
+        return [(number, item.part) for number, item in room.removed], room.kept, room.used_bytes
 
 
 def test_the_oldest_captures_go_first_then_the_oldest_runs_and_last_the_data_set(tmp_path: Path) -> None:
@@ -185,9 +185,11 @@ def test_the_oldest_captures_go_first_then_the_oldest_runs_and_last_the_data_set
     assert (place / "trials" / "000001.parquet").exists()
     removed, _, _ = room_of(place, 0)
     assert removed == [(2, "run"), (3, "run"), (1, "table"), (2, "table"), (3, "table")]
-    found = read_monitor(place).occurrences
-    assert [[one.part for one in occurrence.removed] for occurrence in found] == [["captures", "run", "table"]] * 3
-    assert all(occurrence.values for occurrence in found), "the records stay"
+    occurrences = read_monitor(place).occurrences
+    assert [[item.part for item in occurrence.removed] for occurrence in occurrences] == [
+        ["captures", "run", "table"]
+    ] * 3
+    assert all(occurrence.values for occurrence in occurrences), "the records stay"
 
 
 def test_nothing_outside_is_removed(tmp_path: Path) -> None:
@@ -247,10 +249,10 @@ def test_a_damaged_record_is_told_and_left_out(
     place = tmp_path / "m"
     repeated(place, 1.0, 1.0)
     rewritten(place / "occurrences" / "000001.json", **changes)
-    found = read_monitor(place)
-    assert [one.number for one in found.occurrences] == [2]
-    assert len(found.problems) == 1
-    assert words in found.problems[0]
+    monitor = read_monitor(place)
+    assert [occurrence.number for occurrence in monitor.occurrences] == [2]
+    assert len(monitor.problems) == 1
+    assert words in monitor.problems[0]
     done = sixbench("monitor", place)
     assert done.exit == 2
     assert words in done.stderr
@@ -345,9 +347,9 @@ def test_what_is_of_another_experiment_is_no_occurrence(tmp_path: Path) -> None:
         return 0, ""
 
     with MonitorWriter.open(tmp_path / "m") as writer:
-        one = Repeating(writer, SETTINGS, quiet=True, call=call).begin_and_occur()
-    assert one.state == "failed"
-    assert one.reason == "its experiment is other, and that of occurrence 1 is small"
+        begin_and_occur = Repeating(writer, SETTINGS, quiet=True, call=call).begin_and_occur()
+    assert begin_and_occur.state == "failed"
+    assert begin_and_occur.reason == "its experiment is other, and that of occurrence 1 is small"
 
 
 def test_a_rate_by_the_year_is_shared_by_the_time_between_looks() -> None:
@@ -372,17 +374,19 @@ def test_the_error_of_a_look_is_that_of_all_series_together() -> None:
             state="complete",
             started_realtime_ns=number * HOUR_NS,
             ended_realtime_ns=number * HOUR_NS,
-            values=tuple(SeriesValue(series=one, value=value, n=1) for one, value in zip(series, values, strict=True)),
+            values=tuple(
+                SeriesValue(series=values, value=value, n=1) for values, value in zip(series, values, strict=True)
+            ),
         )
 
-    def found(count: int) -> int:
+    def result(count: int) -> int:
         values = [100.0, 101.0, 99.0, 105.0]
         occurrences = [occurrence(number, [value] * count) for number, value in enumerate(values, start=1)]
-        return sum(one.changed is not None for one in follow(occurrences, replace(SETTINGS, false_alarms=rate)))
+        return sum(item.changed is not None for item in follow(occurrences, replace(SETTINGS, false_alarms=rate)))
 
     rate = FalseAlarms(per_look=0.2)
-    assert found(1) == 1
-    assert found(50) == 0
+    assert result(1) == 1
+    assert result(50) == 0
 
 
 def test_a_page_without_any_occurrence() -> None:
@@ -432,8 +436,8 @@ def test_words_of_units() -> None:
     assert unit_word("") == '""'
     with pytest.raises(UsageError, match="does not print"):
         unit_word("a\nExecStart=b")
-    made = units("NAME", ["SECONDS", "COMMAND"], Path("/FOLDER"), 10**9)
-    assert "ExecStart=SECONDS COMMAND\n" in made["sixbench-monitor-NAME.service"]
+    actual_units = units("NAME", ["SECONDS", "COMMAND"], Path("/FOLDER"), 10**9)
+    assert "ExecStart=SECONDS COMMAND\n" in actual_units["sixbench-monitor-NAME.service"]
 
 
 def test_systemd_takes_the_units(tmp_path: Path) -> None:
@@ -473,11 +477,11 @@ def test_a_value_that_no_measurement_has_is_left_out_in_plain_words(
     data = json.loads(record.read_text())
     data["values"][0][place] = value
     record.write_text(json.dumps(data))
-    found = read_monitor(tmp_path / "m")
-    assert found.problems == (f"{record}: damaged: {words}",)
-    told = document("m", found, follow(found.occurrences, found.settings), {})
-    json.dumps(told, allow_nan=False)
-    assert [one.number for one in found.occurrences] == [1]
+    monitor = read_monitor(tmp_path / "m")
+    assert monitor.problems == (f"{record}: damaged: {words}",)
+    actual_document = document("m", monitor, follow(monitor.occurrences, monitor.settings), {})
+    json.dumps(actual_document, allow_nan=False)
+    assert [occurrence.number for occurrence in monitor.occurrences] == [1]
 
 
 def test_settings_are_read_as_they_are_written(tmp_path: Path) -> None:

@@ -106,12 +106,15 @@ def test_a_value_of_zero_makes_no_second_series_of_a_comparison(tmp_path: Path) 
         repeating = Repeating(writer, SETTINGS, quiet=True, call=call)
         for _ in range(5):
             repeating.begin_and_occur()
-    found = read_monitor(tmp_path / "m")
-    followed = follow(found.occurrences, found.settings)
-    rows = [(about(one), one.series.metric, path_text(one)) for one in followed]
+    monitor = read_monitor(tmp_path / "m")
+    followed = follow(monitor.occurrences, monitor.settings)
+    rows = [
+        (about(followed_series), followed_series.series.metric, path_text(followed_series))
+        for followed_series in followed
+    ]
     assert len(rows) == len(set(rows))
-    assert {len(one.points) for one in followed} == {5}
-    assert all(one.band is not None for one in followed)
+    assert {len(followed_series.points) for followed_series in followed} == {5}
+    assert all(followed_series.band is not None for followed_series in followed)
 
 
 def series_of(metric: str, path: str, combination: str = "c0001") -> FollowedSeries:
@@ -126,14 +129,14 @@ def occurrence_of(number: int, *series: FollowedSeries) -> Occurrence:
         state="complete",
         started_realtime_ns=number * HOUR_NS,
         ended_realtime_ns=number * HOUR_NS,
-        values=tuple(SeriesValue(series=one, value=100.0 + number % 2, n=1) for one in series),
+        values=tuple(SeriesValue(series=values, value=100.0 + number % 2, n=1) for values in series),
     )
 
 
 def test_a_series_goes_on_where_an_edited_experiment_has_another_name_for_its_combination() -> None:
     before, after = series_of("rtt_p50", "ipv4"), series_of("rtt_p50", "ipv4", "c0002")
     followed = follow([occurrence_of(1, before), occurrence_of(2, after)], SETTINGS)
-    assert [len(one.points) for one in followed] == [2]
+    assert [len(followed_series.points) for followed_series in followed] == [2]
 
 
 def test_all_sentences_count_the_same_series() -> None:

@@ -35,29 +35,29 @@ def network(read: Read, path: str) -> Network:
 
 
 def test_the_server_sees_the_router_that_translates(read: Read) -> None:
-    made = network(read, "{nat64: [r1]}")
-    assert [(leg.family, leg.near, leg.far, str(leg.source), str(leg.destination)) for leg in made.legs] == [
+    actual_network = network(read, "{nat64: [r1]}")
+    assert [(leg.family, leg.near, leg.far, str(leg.source), str(leg.destination)) for leg in actual_network.legs] == [
         (6, "h1", "r1", "2001:2::1", "2001:db8:64::c612:202"),
         (4, "r1", "h2", "198.18.1.1", "198.18.2.2"),
     ]
-    [device] = made.translators
+    [device] = actual_network.translators
     assert device.through_node
     assert device.mapping["explicit"] == [["100.64.0.1/32", "2001:2::1/128"]]
-    [stages] = made.stages
+    [stages] = actual_network.stages
     assert 'ip saddr { 100.64.0.0/16 } oifname != "nat64-1" masquerade' in stages["r1"].nft
     assert stages["r1"].tracks == {4}
 
 
 def test_the_clat_has_no_state_and_the_plat_has(read: Read) -> None:
-    made = network(read, "{464xlat: [r1, r2]}")
-    assert [(leg.family, str(leg.source), str(leg.destination)) for leg in made.legs] == [
+    actual_network = network(read, "{464xlat: [r1, r2]}")
+    assert [(leg.family, str(leg.source), str(leg.destination)) for leg in actual_network.legs] == [
         (4, "198.18.0.1", "198.18.2.2"),
         (6, "2001:db8:c1a7::c612:1", "2001:db8:64::c612:202"),
         (4, "198.18.2.1", "198.18.2.2"),
     ]
-    clat, plat = made.translators
+    clat, plat = actual_network.translators
     assert (clat.through_node, plat.through_node) == (False, True)
-    assert [set(stages) for stages in made.stages] == [{"r2"}]
+    assert [set(stages) for stages in actual_network.stages] == [{"r2"}]
 
 
 def test_ports_that_are_given_are_those_of_tcp_and_udp(read: Read) -> None:
@@ -88,17 +88,17 @@ def test_ports_that_are_given_are_those_of_tcp_and_udp(read: Read) -> None:
     ],
 )
 def test_what_cannot_be_installed_is_told_with_its_line(problems: Problems, path: str, words: str) -> None:
-    [found] = problems(TEXT.format(path=path))
-    assert found.startswith("test.yaml:7: ")
-    assert words in found
+    [problem] = problems(TEXT.format(path=path))
+    assert problem.startswith("test.yaml:7: ")
+    assert words in problem
 
 
 def test_names_resolve_at_the_node_that_is_named(read: Read) -> None:
-    made = network(read, "{nat64: {nodes: [r2], dns64: r1, prefix: '2001:db8:7::/96'}}")
-    assert made.resolvers == made.blueprint.resolvers
-    assert list(map(str, made.resolvers["h1"])) == ["2001:2::2"]
-    [request] = made.stages[-1]["r1"].requests
-    names = {one["name"]: one["addresses"] for one in request.fields["names"]}
+    actual_network = network(read, "{nat64: {nodes: [r2], dns64: r1, prefix: '2001:db8:7::/96'}}")
+    assert actual_network.resolvers == actual_network.blueprint.resolvers
+    assert list(map(str, actual_network.resolvers["h1"])) == ["2001:2::2"]
+    [request] = actual_network.stages[-1]["r1"].requests
+    names = {name["name"]: name["addresses"] for name in request.fields["names"]}
     assert (request.op, request.fields["prefix"]) == ("dns-start", "2001:db8:7::/96")
     assert REQUESTS["dns-start"](**request.fields).to_json(1)["names"] == request.fields["names"]
     assert request.fields["addresses"] == ["2001:2::2", "2001:2:0:1::1"]
@@ -110,15 +110,15 @@ def test_names_resolve_at_the_node_that_is_named(read: Read) -> None:
 
 
 def test_nodes_have_the_resolver_that_they_reach(read: Read) -> None:
-    made = network(read, "{nat64: {nodes: [r1], dns64: r1}}")
-    assert resolv_confs(made) == {
+    actual_network = network(read, "{nat64: {nodes: [r1], dns64: r1}}")
+    assert resolv_confs(actual_network) == {
         "h1": "nameserver 2001:2::2\n",
         "r1": "nameserver 2001:2::2\nnameserver 198.18.1.1\n",
         "r2": "nameserver 198.18.1.1\n",
         "h2": "nameserver 198.18.1.1\n",
     }
-    own = hosts_file(made, "here", "h1").splitlines()
-    assert own[1:] == ["127.0.1.1 here", "::1 localhost ip6-localhost ip6-loopback"]
+    lines = hosts_file(actual_network, "here", "h1").splitlines()
+    assert lines[1:] == ["127.0.1.1 here", "::1 localhost ip6-localhost ip6-loopback"]
     assert resolv_confs(network(read, "{nat64: [r1]}")) == {}
 
 
@@ -136,9 +136,9 @@ def test_names_that_dns_has_not_are_told(problems: Problems, name: str, words: s
     text = text.replace("h2: host}", f'"{name}": host, h2: host}}').replace(
         "[r2, h2]}]", f'[r2, h2]}}, {{endpoints: [r1, "{name}"]}}]'
     )
-    [found] = problems(text)
-    assert found.startswith("test.yaml:7: ")
-    assert words in found
+    [problem] = problems(text)
+    assert problem.startswith("test.yaml:7: ")
+    assert words in problem
 
 
 @pytest.mark.parametrize("machines", ["", "passwd: files\nhosts: resolve dns\nnetworks: files\n", "hosts:files\nx: y"])
@@ -168,13 +168,13 @@ def test_a_path_may_let_the_well_known_prefix_stand_for_private_addresses(
         [problem] = problems(TEXT.format(path=f"{{{mechanism}: {given}}}"))
         assert "allow-private: true" in problem
         allowed = given.replace("}", ", allow-private: true}")
-        made = network(read, f"{{{mechanism}: {allowed}}}")
-        assert all(device.mapping["allow_non_global"] for device in made.translators)
+        actual_network = network(read, f"{{{mechanism}: {allowed}}}")
+        assert all(device.mapping["allow_non_global"] for device in actual_network.translators)
 
 
 def test_a_resolver_makes_what_its_translator_takes(read: Read) -> None:
-    made = network(read, "{nat64: {nodes: [r1], dns64: r1, prefix: 64:ff9b::/96, allow-private: true}}")
-    requests = [request for stages in made.stages for request in stages.get("r1", Stage()).requests]
+    actual_network = network(read, "{nat64: {nodes: [r1], dns64: r1, prefix: 64:ff9b::/96, allow-private: true}}")
+    requests = [request for stages in actual_network.stages for request in stages.get("r1", Stage()).requests]
     assert [request.fields["allow_non_global"] for request in requests if request.op == "dns-start"] == [True]
 
 

@@ -29,10 +29,14 @@ def network(read: Callable[[str], Experiment], path: str) -> Network:
 
 
 def test_the_node_that_translates_also_answers_for_names(read: Callable[[str], Experiment]) -> None:
-    made = network(read, "{nat-pt: {nodes: [r2], prefix: '2001:db8:7::/96'}}")
+    actual_network = network(read, "{nat-pt: {nodes: [r2], prefix: '2001:db8:7::/96'}}")
     as_nat64 = network(read, "{nat64: {nodes: [r2], prefix: '2001:db8:7::/96', dns64: r2}}")
-    assert (made.legs, made.stages[-1], made.resolvers) == (as_nat64.legs, as_nat64.stages[-1], as_nat64.resolvers)
-    [device] = made.translators
+    assert (actual_network.legs, actual_network.stages[-1], actual_network.resolvers) == (
+        as_nat64.legs,
+        as_nat64.stages[-1],
+        as_nat64.resolvers,
+    )
+    [device] = actual_network.translators
     assert (device.device, device.through_node) == ("nat-pt-1", True)
 
 
@@ -52,6 +56,6 @@ def test_what_is_held_against_it_is_told() -> None:
 def test_what_cannot_be_installed_is_told_with_its_line(
     problems: Callable[[str], list[str]], path: str, words: str
 ) -> None:
-    [found] = problems(TEXT.format(path=path))
-    assert found.startswith("test.yaml:7: ")
-    assert words in found
+    [problem] = problems(TEXT.format(path=path))
+    assert problem.startswith("test.yaml:7: ")
+    assert words in problem

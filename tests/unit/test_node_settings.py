@@ -106,7 +106,7 @@ def test_the_ruleset_is_one_and_counts_what_it_does(read: Read) -> None:
 def test_the_server_sees_the_last_node_that_masquerades(read: Read) -> None:
     experiment = read("topology: {chain: 5, masquerade: true, nodes: {r3: {masquerade: false}}}" + REST)
     legs = [install(path, experiment.topologies[0], experiment.between).legs for path in experiment.paths]
-    assert [[(leg.near, leg.far, str(leg.source)) for leg in one] for one in legs] == [
+    assert [[(leg.near, leg.far, str(leg.source)) for leg in each_leg] for each_leg in legs] == [
         [("h1", "r1", "198.18.0.1"), ("r1", "r2", "198.18.1.1"), ("r2", "h2", "198.18.2.1")],
         [("h1", "r1", "2001:2::1"), ("r1", "r2", "2001:2:0:1::1"), ("r2", "h2", "2001:2:0:2::1")],
     ]
@@ -120,7 +120,9 @@ def test_without_masquerading_the_server_sees_the_client(read: Read) -> None:
         assert (leg.near, leg.far) == experiment.between
 
 
-@pytest.mark.parametrize("name", [name for name, one in MECHANISMS.items() if one.headers and name != "teredo"])
+@pytest.mark.parametrize(
+    "name", [name for name, mechanism in MECHANISMS.items() if mechanism.headers and name != "teredo"]
+)
 def test_a_tunnel_cannot_cross_a_carrier_that_masquerades(problems: Problems, name: str) -> None:
     if name == "ds-lite":
         path = "{ds-lite: [r1, r3]}"
@@ -128,11 +130,11 @@ def test_a_tunnel_cannot_cross_a_carrier_that_masquerades(problems: Problems, na
         nodes = MECHANISMS[name].sample
         path = f"{{{name}: [{', '.join({'r2': 'r3'}.get(node, node) for node in nodes)}]}}"
     text = f"topology: {{chain: 5, nodes: {{r2: {{masquerade: true}}}}}}\npaths:\n  a: {path}\nworkloads: [ping]\n"
-    found = problems(text)
-    assert len(found) == 1, found
-    assert found[0].startswith("test.yaml:3: paths.a")
-    assert '"r2", between "' in found[0]
-    assert "masquerades: outer packets of " in found[0]
+    actual_problems = problems(text)
+    assert len(actual_problems) == 1, actual_problems
+    assert actual_problems[0].startswith("test.yaml:3: paths.a")
+    assert '"r2", between "' in actual_problems[0]
+    assert "masquerades: outer packets of " in actual_problems[0]
     assert problems(text.replace("masquerade: true", "masquerade: false")) == []
 
 
@@ -166,6 +168,6 @@ def test_rules_that_no_packet_matches(read: Read) -> None:
     ],
 )
 def test_a_number_of_rules_that_cannot_be(problems: Problems, count: str, wrong: str) -> None:
-    (said,) = problems(f"topology: {{chain: 3, nodes: {{r1: {{filter-rules: {count}}}}}}}{REST}")
-    assert said.startswith("test.yaml:1: topology.nodes.r1.filter-rules: ")
-    assert said.endswith(wrong)
+    (problem,) = problems(f"topology: {{chain: 3, nodes: {{r1: {{filter-rules: {count}}}}}}}{REST}")
+    assert problem.startswith("test.yaml:1: topology.nodes.r1.filter-rules: ")
+    assert problem.endswith(wrong)

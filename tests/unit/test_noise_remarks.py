@@ -15,8 +15,8 @@ pytestmark = pytest.mark.computes
 
 
 def trials(*stolen_cores: float, column: str = "cpu_steal_cores") -> list[TrialRecord]:
-    one = next(trial for trial in synthetic.small().trials if trial.status == "ok")
-    return [replace(one, metrics={column: cores}) for cores in stolen_cores]
+    actual_trial = next(trial for trial in synthetic.small().trials if trial.status == "ok")
+    return [replace(actual_trial, metrics={column: cores}) for cores in stolen_cores]
 
 
 def test_a_hypervisor_that_took_much_is_told() -> None:
@@ -30,7 +30,7 @@ def test_one_tick_in_many_short_trials_is_no_remark() -> None:
 
 
 def test_trials_that_do_not_count_say_nothing() -> None:
-    assert steal_remarks([replace(one, status="failed") for one in trials(1.0)]) == []
+    assert steal_remarks([replace(trial, status="failed") for trial in trials(1.0)]) == []
 
 
 def test_cores_that_were_often_slower_are_told() -> None:
@@ -51,10 +51,10 @@ def test_other_programs_are_told() -> None:
 
 def test_trials_in_which_processors_could_sleep_are_counted() -> None:
     kept = [True] * 6 + [False] * 10 + [None] * 3
-    told = [replace(one, kept_awake=each) for one, each in zip(trials(*[0.0] * len(kept)), kept, strict=True)]
-    [sentence] = awake_remarks(told)
+    changed = [replace(item, kept_awake=each) for item, each in zip(trials(*[0.0] * len(kept)), kept, strict=True)]
+    [sentence] = awake_remarks(changed)
     assert sentence.startswith("Processors could sleep in 10 of 16 trials")
-    assert awake_remarks(told[:6]) == awake_remarks(told[16:]) == awake_remarks([]) == []
+    assert awake_remarks(changed[:6]) == awake_remarks(changed[16:]) == awake_remarks([]) == []
 
 
 def test_only_headline_metrics_within_the_noise_are_a_remark() -> None:

@@ -156,17 +156,17 @@ def test_run_is_the_function_whatever_was_imported_before() -> None:
 
 
 @pytest.mark.parametrize(
-    ("experiment", "said"),
+    ("experiment", "message"),
     [
         ({"topology": {"nodes": {"h1": "host"}}}, "experiment.yaml"),
         ("topology: {nodes: {h1: host}}\nworkloads: [nonsense]\n", "nonsense"),
     ],
 )
 def test_a_wrong_experiment_is_told_before_anything_starts(
-    experiment: object, said: str, monkeypatch: pytest.MonkeyPatch
+    experiment: object, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sixbench.notebook.running.call", lambda *_: pytest.fail("it was started"))
-    with pytest.raises(ExperimentError, match=said):
+    with pytest.raises(ExperimentError, match=message):
         sixbench.run(experiment)
 
 
@@ -200,15 +200,15 @@ def test_the_example_that_analyses_a_run(
     """The run has a block that is far from the others, which counts for little in what is reported."""
     run = make(blocks=8)
     trials = [
-        replace(one, metrics={name: value / 10 for name, value in one.metrics.items()})
-        if (one.block, one.path) == (3, "ipv6")
-        else one
-        for one in run.trials
+        replace(trial, metrics={name: value / 10 for name, value in trial.metrics.items()})
+        if (trial.block, trial.path) == (3, "ipv6")
+        else trial
+        for trial in run.trials
     ]
     replace(run, trials=trials).write(tmp_path / "runs" / "run")
     shown = execute("analyse-a-run.ipynb", tmp_path, monkeypatch)
     primary = next(
-        one for one in sixbench.load(tmp_path / "runs" / "run").analysis.findings if one.headline and not one.is_aa
+        item for item in sixbench.load(tmp_path / "runs" / "run").analysis.findings if item.headline and not item.is_aa
     )
     assert primary.ratio is not None
     assert f"reported {100 * (primary.ratio - 1):+.2f} % [" in shown

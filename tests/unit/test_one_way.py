@@ -66,7 +66,7 @@ def clocks(either_ns: int) -> tuple[Line, TwoClocks]:
         for at_ns in (-SECOND_NS, 10 * SECOND_NS)
     ]
     looks = [
-        ClockLook(realtime_ns=one.at_ns, client_ns=one.at_ns, low_ns=one.low_ns, high_ns=one.high_ns) for one in ends
+        ClockLook(realtime_ns=end.at_ns, client_ns=end.at_ns, low_ns=end.low_ns, high_ns=end.high_ns) for end in ends
     ]
     two = TwoClocks(client="lab1", server="lab2", before=looks[0], after=looks[1], low_ppm=-1.0, high_ppm=1.0)
     return Line(first=ends[0], last=ends[1], low_ppm=-1.0, high_ppm=1.0), two
@@ -80,36 +80,36 @@ def measured_of(delays_ns: list[int], either_ns: int) -> TrialMeasurements:
 
 
 def test_delays_are_by_both_clocks_and_uncertain_by_half_the_interval() -> None:
-    found = measured_of([10 * MS, 11 * MS, 12 * MS, 40 * MS, 90 * MS], 30 * US)
-    assert found.metrics["one_way_delay_min_ns"] == 10 * MS
-    assert found.metrics["one_way_delay_p50_ns"] == 12 * MS
-    assert found.uncertainty["one_way_delay_p50_ns"] == pytest.approx(30 * US + 12 * MS * 500e-6)
-    assert found.metrics["pdv_p50_ns"] == 2 * MS
-    assert found.uncertainty["pdv_p50_ns"] == pytest.approx(60 * US + 2 * MS * 500e-6)
-    assert found.metrics["mouth_to_ear_ns"] == 10 * MS + 60 * MS
-    assert 0 < found.uncertainty["mos_cqe"] < 0.01
-    assert found.metrics["playout_loss_ratio"] == pytest.approx(1 / 5)
-    assert "goodput_bps" not in found.uncertainty
+    measured = measured_of([10 * MS, 11 * MS, 12 * MS, 40 * MS, 90 * MS], 30 * US)
+    assert measured.metrics["one_way_delay_min_ns"] == 10 * MS
+    assert measured.metrics["one_way_delay_p50_ns"] == 12 * MS
+    assert measured.uncertainty["one_way_delay_p50_ns"] == pytest.approx(30 * US + 12 * MS * 500e-6)
+    assert measured.metrics["pdv_p50_ns"] == 2 * MS
+    assert measured.uncertainty["pdv_p50_ns"] == pytest.approx(60 * US + 2 * MS * 500e-6)
+    assert measured.metrics["mouth_to_ear_ns"] == 10 * MS + 60 * MS
+    assert 0 < measured.uncertainty["mos_cqe"] < 0.01
+    assert measured.metrics["playout_loss_ratio"] == pytest.approx(1 / 5)
+    assert "goodput_bps" not in measured.uncertainty
 
 
 def test_a_delay_that_is_no_longer_than_its_uncertainty_is_none() -> None:
-    found = measured_of([20 * US, 25 * US, 30 * US, 35 * US, 900 * US], 40 * US)
-    assert "one_way_delay_p50_ns" not in found.metrics
-    assert "one_way_delay_p50_ns" not in found.uncertainty
-    assert found.metrics["one_way_delay_p99_ns"] == 900 * US
-    [note] = [note for note in found.notes if "so short" in note]
+    measured = measured_of([20 * US, 25 * US, 30 * US, 35 * US, 900 * US], 40 * US)
+    assert "one_way_delay_p50_ns" not in measured.metrics
+    assert "one_way_delay_p50_ns" not in measured.uncertainty
+    assert measured.metrics["one_way_delay_p99_ns"] == 900 * US
+    [note] = [note for note in measured.notes if "so short" in note]
     assert "one_way_delay_p50 (30 µs, uncertain by 40 µs)" in note
 
 
 def test_without_any_delay_there_is_no_histogram() -> None:
-    found = leave_out_what_is_too_short(
+    remaining = leave_out_what_is_too_short(
         TrialMeasurements(
             metrics={"one_way_delay_p50_ns": 5.0, "pdv_p50_ns": 9.0},
             uncertainty={"one_way_delay_p50_ns": 5.0, "pdv_p50_ns": 1.0},
             histograms={"one_way_delay": {}, "pdv": {}},
         )
     )
-    assert (list(found.metrics), list(found.histograms)) == (["pdv_p50_ns"], ["pdv"])
+    assert (list(remaining.metrics), list(remaining.histograms)) == (["pdv_p50_ns"], ["pdv"])
 
 
 def test_an_arrival_before_it_was_sent_says_that_a_clock_was_changed() -> None:

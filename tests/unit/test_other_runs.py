@@ -35,8 +35,8 @@ FIRST, SECOND = f"{OURS}first", f"{OURS}second"
 
 
 @contextmanager
-def announced(name: str = NAME, wait: bool = False, told: list[str] | None = None) -> Iterator[Presence]:
-    with measuring(name, wait=wait, report=[].append if told is None else told.append) as presence:
+def announced(name: str = NAME, wait: bool = False, expected: list[str] | None = None) -> Iterator[Presence]:
+    with measuring(name, wait=wait, report=[].append if expected is None else expected.append) as presence:
         yield presence
 
 
@@ -85,12 +85,12 @@ def test_a_run_is_announced_while_it_measures() -> None:
 
 
 def test_a_run_says_who_else_measures() -> None:
-    told: list[str] = []
-    with announced(FIRST), announced(SECOND, told=told) as second:
+    collected: list[str] = []
+    with announced(FIRST), announced(SECOND, expected=collected) as second:
         assert [other.name for other in second.others() or () if other.name.startswith(OURS)] == [FIRST]
-    assert f"{FIRST} (process {os.getpid()})" in told[0]
-    assert "disturb each other" in told[0]
-    assert "--wait" in told[0]
+    assert f"{FIRST} (process {os.getpid()})" in collected[0]
+    assert "disturb each other" in collected[0]
+    assert "--wait" in collected[0]
 
 
 def test_a_run_that_was_killed_does_not_count() -> None:
@@ -119,9 +119,9 @@ def run_in_another_namespace() -> Iterator[subprocess.Popen[str]]:
 def test_a_run_in_another_network_namespace_is_seen(run_in_another_namespace: subprocess.Popen[str]) -> None:
     elsewhere = f"{NAME}-elsewhere"
     assert own_runs() == [elsewhere]
-    told: list[str] = []
-    with announced(told=told) as presence:
-        assert elsewhere in told[0]
+    collected: list[str] = []
+    with announced(expected=collected) as presence:
+        assert elsewhere in collected[0]
         presence.next_trial()
         run_in_another_namespace.communicate()
         assert own_runs() == [NAME]
@@ -134,12 +134,12 @@ def test_a_run_in_another_network_namespace_is_seen(run_in_another_namespace: su
 def test_of_two_that_wait_and_begin_at_once_in_two_namespaces_one_goes_on(
     monkeypatch: pytest.MonkeyPatch, their_token: str, goes_on: bool
 ) -> None:
-    own, other = (
+    first_other_run, other = (
         other_runs.OtherRun(name=name, pid=1, token=token) for name, token in ((FIRST, "7" * 16), (SECOND, their_token))
     )
-    looks = iter([set(), {own, other}])
+    looks = iter([set(), {first_other_run, other}])
     monkeypatch.setattr(other_runs, "running", lambda: next(looks))
-    here, others = other_runs._announced(own, only_alone=True)
+    here, others = other_runs._announced(first_other_run, only_alone=True)
     assert ((here is not None), others) == ((True, set()) if goes_on else (False, {other}))
     if here is not None:
         here.close()
@@ -181,13 +181,13 @@ def test_a_run_that_began_and_ended_within_a_trial_is_known_too() -> None:
 
 
 def test_a_run_that_waits_begins_when_the_other_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
+    collected: list[str] = []
     other = ExitStack()
     other.enter_context(announced(FIRST))
     real, sleep = announcements.announcements, time.sleep
 
     def of_tests() -> set[announcements.Announcement]:
-        return {one for one in real() or () if OURS in one.name}
+        return {item for item in real() or () if OURS in item.name}
 
     def later(seconds: float) -> None:
         if seconds == other_runs.POLL_S:
@@ -198,10 +198,10 @@ def test_a_run_that_waits_begins_when_the_other_has_ended(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(other_runs, "announcements", of_tests)
     monkeypatch.setattr(other_runs.time, "sleep", later)
-    with announced(SECOND, wait=True, told=told) as second:
+    with announced(SECOND, wait=True, expected=collected) as second:
         assert own_runs() == [SECOND]
         assert second.others() == []
-    assert told == [f"waiting for another run of sixbench, {FIRST} (process {os.getpid()}), to end"]
+    assert collected == [f"waiting for another run of sixbench, {FIRST} (process {os.getpid()}), to end"]
 
 
 def test_what_strangers_call_their_sockets_is_no_run() -> None:
@@ -211,8 +211,8 @@ def test_what_strangers_call_their_sockets_is_no_run() -> None:
         for name in names:
             stranger = sockets.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
             stranger.bind(f"\0sixbench/run/{name}")
-            own = next(other for other in running() or () if other.name == NAME)
-            stranger.sendto(b"run/" + name.encode() or b"\xff", f"\0sixbench/{own.socket_suffix}")
+            these = next(other for other in running() or () if other.name == NAME)
+            stranger.sendto(b"run/" + name.encode() or b"\xff", f"\0sixbench/{these.socket_suffix}")
         assert own_runs() == [NAME]
         assert of_this_test(during_trial(presence)) == []
 
@@ -262,15 +262,15 @@ def test_names_that_another_user_takes_keep_root_from_nothing() -> None:
         assert stranger.stdin is not None
         assert stranger.stdout is not None
         assert stranger.stdout.readline() == "begun\n"
-        assert {one.name for one in announcements.announcements() or () if NAME in one.name} >= {f"lab/0/{NAME}"}
+        assert {item.name for item in announcements.announcements() or () if NAME in item.name} >= {f"lab/0/{NAME}"}
         assert own_runs() == []
         registry.claim(NAME).close()
-        told: list[str] = []
-        with announced(SECOND, told=told) as presence:
-            assert not any(NAME in words for words in told)
+        collected: list[str] = []
+        with announced(SECOND, expected=collected) as presence:
+            assert not any(NAME in words for words in collected)
             presence.next_trial()
-            own = next(other for other in running() or () if other.name == SECOND)
-            print(own.socket_suffix, file=stranger.stdin, flush=True)
+            these = next(other for other in running() or () if other.name == SECOND)
+            print(these.socket_suffix, file=stranger.stdin, flush=True)
             assert stranger.stdout.readline() == "sent\n"
             assert of_this_test(during_trial(presence)) == []
 
@@ -340,41 +340,41 @@ def test_whether_a_page_looks_is_unknown_where_the_machine_does_not_tell(
         assert is_watched(presence) is None
 
 
-@pytest.mark.parametrize("told", [[None, False], [False, True], [None, None]])
+@pytest.mark.parametrize("message", [[None, False], [False, True], [None, None]])
 def test_the_manifest_says_whether_a_page_looked_even_if_the_run_goes_on_later(
-    told: list[bool | None], tmp_path: Path
+    message: list[bool | None], tmp_path: Path
 ) -> None:
-    made = small()
-    first, second = (replace(trial, watched=one) for trial, one in zip(made.trials, told, strict=False))
-    expected = None if told == [None, None] else True in told
-    with create_run(tmp_path / "a", made.manifest) as writer:
+    small_run = small()
+    first, second = (replace(trial, watched=item) for trial, item in zip(small_run.trials, message, strict=False))
+    expected = None if message == [None, None] else True in message
+    with create_run(tmp_path / "a", small_run.manifest) as writer:
         writer.add_trial(first, {})
         writer.add_trial(second, {})
     writer, _ = open_run(tmp_path / "a")  # as after a crash: nothing was saved since
     with writer:
         writer.save_manifest()
     kept = read_run(tmp_path / "a")
-    assert (kept.manifest.watched, [trial.watched for trial in kept.trials]) == (expected, told)
+    assert (kept.manifest.watched, [trial.watched for trial in kept.trials]) == (expected, message)
 
 
 def test_the_report_says_during_how_many_trials_a_page_looked() -> None:
-    made = small()
-    run = replace(made.in_memory(), trials=[replace(made.trials[0], watched=True), *made.trials[1:]])
-    words = f"A page of sixbench ui looked at this run during 1 of {len(made.trials)} trials"
+    small_run = small()
+    run = replace(small_run.in_memory(), trials=[replace(small_run.trials[0], watched=True), *small_run.trials[1:]])
+    words = f"A page of sixbench ui looked at this run during 1 of {len(small_run.trials)} trials"
     assert any(remark.startswith(words) for remark in analyse(run).remarks)
-    assert not any("sixbench ui" in remark for remark in analyse(made.in_memory()).remarks)
+    assert not any("sixbench ui" in remark for remark in analyse(small_run.in_memory()).remarks)
 
 
 # Records and reports
 
 
 def test_the_report_says_during_how_many_trials_another_run_measured() -> None:
-    made = small()
-    trials = [replace(made.trials[0], other_runs=["quickstart"]), *made.trials[1:]]
-    run = replace(made.in_memory(), trials=trials)
+    small_run = small()
+    trials = [replace(small_run.trials[0], other_runs=["quickstart"]), *small_run.trials[1:]]
+    run = replace(small_run.in_memory(), trials=trials)
     words = f"Another run of sixbench (quickstart) measured on this machine during 1 of {len(trials)} trials."
     assert any(remark.startswith(words) for remark in analyse(run).remarks)
-    assert not any("Another run" in remark for remark in analyse(made.in_memory()).remarks)
+    assert not any("Another run" in remark for remark in analyse(small_run.in_memory()).remarks)
 
 
 @pytest.mark.parametrize("names", [None, [], ["a", "b"]])

@@ -57,23 +57,23 @@ def test_what_an_engine_cannot_is_said(engine: str, mechanism: str, given: dict[
 def test_the_hosts_of_a_nat64_are_the_sources_of_its_capture() -> None:
     """Not those of ICMPv6 errors, which any router sends."""
     error, echo = (ipv6(bytes([kind, 0, 0, 0]), source=f"2001:db8::{kind}", protocol=58) for kind in (3, 128))
-    one, other = (ipv6(b"", source=f"2001:db8::{number}") for number in (1, 2))
-    found = hosts_of([ipv4(b""), other, error, one, echo, other, b"", one[:30]])
-    assert [str(host) for host in found] == ["2001:db8::2", "2001:db8::1", "2001:db8::128"]
+    first_ipv6, other = (ipv6(b"", source=f"2001:db8::{number}") for number in (1, 2))
+    hosts = hosts_of([ipv4(b""), other, error, first_ipv6, echo, other, b"", first_ipv6[:30]])
+    assert [str(host) for host in hosts] == ["2001:db8::2", "2001:db8::1", "2001:db8::128"]
 
 
 def test_a_packet_comes_from_the_side_to_which_it_belongs() -> None:
     translator = translator_network("siit", {"prefixes": ["2001:db8:64::/96"]}, hosts_are=6)
-    assert [translator.side_of(one) for one in (ipv4(b""), ipv6(b""), b"", b"\x10")] == ["near", "far", None, None]
+    assert [translator.side_of(item) for item in (ipv4(b""), ipv6(b""), b"", b"\x10")] == ["near", "far", None, None]
     cut = [packet[:length] for packet in (ipv4(b""), ipv6(b"")) for length in range(len(packet))]
-    assert {translator.side_of(one) for one in cut} == {None}
-    told = {"device": "t", "mtu_bytes": 1480, "local": LOCAL, "mapping": {"kind": "fixed", "remote": REMOTE}}
-    told |= {"ttl": 64, "tos": "inherit", "ecn": True, "pmtu": "static", "outer": "ipv4"}
-    sixinfour = tunnel_network({**told, "payload": "ipv6"}, {})
-    assert [sixinfour.side_of(one) for one in (ipv4(b""), ipv6(b""))] == ["far", "near"]
-    gre = tunnel_network({**told, "payload": "gre"}, {})
+    assert {translator.side_of(item) for item in cut} == {None}
+    fields = {"device": "t", "mtu_bytes": 1480, "local": LOCAL, "mapping": {"kind": "fixed", "remote": REMOTE}}
+    fields |= {"ttl": 64, "tos": "inherit", "ecn": True, "pmtu": "static", "outer": "ipv4"}
+    sixinfour = tunnel_network({**fields, "payload": "ipv6"}, {})
+    assert [sixinfour.side_of(item) for item in (ipv4(b""), ipv6(b""))] == ["far", "near"]
+    gre = tunnel_network({**fields, "payload": "gre"}, {})
     packets = ipv4(b""), ipv4(b"", destination=LOCAL), ipv6(b"")
-    assert [gre.side_of(one) for one in packets] == ["near", "far", "near"]
+    assert [gre.side_of(packet) for packet in packets] == ["near", "far", "near"]
 
 
 def counted(outcomes: dict[str, int], node: dict[str, int], handed: int = 0) -> DeviceCounts:

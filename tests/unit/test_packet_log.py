@@ -86,10 +86,10 @@ def test_logs_that_are_missing_or_broken_are_refused(sent: dict[str, Any], arriv
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(1, 2**62)), max_size=60), st.integers(0, 21))
 def test_every_datagram_and_every_duplicate_has_its_row(arrivals: list[tuple[int, int]], sent: int) -> None:
-    found = rows(sender(list(range(sent)), [50] * sent), receiver(arrivals))
+    actual_rows = rows(sender(list(range(sent)), [50] * sent), receiver(arrivals))
     known = [number for number, _ in arrivals if number < sent]
-    statuses = [row[4] for row in found]
-    assert [row[0] for row in found] == sorted([*known, *(set(range(sent)) - set(known))])
+    statuses = [row[4] for row in actual_rows]
+    assert [row[0] for row in actual_rows] == sorted([*known, *(set(range(sent)) - set(known))])
     assert statuses.count("received") == len(set(known))
     assert statuses.count("duplicate") == len(known) - len(set(known))
     assert statuses.count("lost") == sent - len(set(known))

@@ -39,11 +39,11 @@ def table(rows: str, columns: str = COLUMNS) -> str:
 
 
 def test_a_table_is_read() -> None:
-    [found] = read(table("[[2, 128, 9.5, 10, null]]")).tables
-    [row] = found.rows
+    [only_table] = read(table("[[2, 128, 9.5, 10, null]]")).tables
+    [row] = only_table.rows
     assert (row.cells, row.levels, row.block) == ((2, 128, 9.5, 10, None), {"length_bytes": 128}, 2)
-    assert isinstance(found.columns[3].ours, OurMeasurement)
-    assert found.columns[3].ours.over_ns == 60 * 10**9
+    assert isinstance(only_table.columns[3].ours, OurMeasurement)
+    assert only_table.columns[3].ours.over_ns == 60 * 10**9
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,9 @@ def test_errors_of_tables(text: str, message: str) -> None:
 
 def test_an_amount_is_kept_in_the_metrics_unit() -> None:
     test = "{amount: {workload: tcp-stream, metric: transfer_time, path: ipv6, unit: s, low: 0.9, high: 1.25}}"
-    found = read(claim(f"test: {test}")).claims[0].test
-    assert isinstance(found, Amount)
-    assert (found.low, found.high) == (0.9e9, 1.25e9)
+    claim_test = read(claim(f"test: {test}")).claims[0].test
+    assert isinstance(claim_test, Amount)
+    assert (claim_test.low, claim_test.high) == (0.9e9, 1.25e9)
     other = test.replace("unit: s", "unit: KiB")
     with pytest.raises(ExperimentError, match="cannot be compared with a number in KiB"):
         read(claim(f"test: {other}"))
@@ -86,23 +86,26 @@ def test_an_amount_is_kept_in_the_metrics_unit() -> None:
 
 
 def compared(rows: str, run: Run) -> ComparedTable:
-    [found] = in_own_columns(
-        replace(paper_of(), tables=read(table(rows)).tables), run, findings(run, own := estimates(run)), own
+    [result] = in_own_columns(
+        replace(paper_of(), tables=read(table(rows)).tables),
+        run,
+        findings(run, actual_estimates := estimates(run)),
+        actual_estimates,
     )
-    return found
+    return result
 
 
 def test_repetitions_stand_beside_blocks_and_levels_beside_levels() -> None:
     run = run_of(slower_ipv6, blocks=3)
-    found = compared("[[1, 128, 9, 9, null], [2, 640, 9, 9, 1], [4, 128, 9, 9, null], [1, 99, 9, 9, null]]", run)
+    comparison = compared("[[1, 128, 9, 9, null], [2, 640, 9, 9, 1], [4, 128, 9, 9, null], [1, 99, 9, 9, null]]", run)
     value = {
         (t.block, t.path, t.levels["length_bytes"]): t.metrics["goodput_bps"] for t in run.trials if t.status == "ok"
     }
-    assert found.ours[0][2] == pytest.approx(value[1, "ipv6", 128] / 1e6)
-    assert found.ours[1][3] == pytest.approx(value[2, "ipv4", 640] * 60 / 8192)
-    assert found.ours[2] == [None] * 5
-    assert found.ours[3] == [None] * 5
-    assert [column.role for column in found.columns] == ["repetition", "level", "result", "result", "result"]
+    assert comparison.ours[0][2] == pytest.approx(value[1, "ipv6", 128] / 1e6)
+    assert comparison.ours[1][3] == pytest.approx(value[2, "ipv4", 640] * 60 / 8192)
+    assert comparison.ours[2] == [None] * 5
+    assert comparison.ours[3] == [None] * 5
+    assert [column.role for column in comparison.columns] == ["repetition", "level", "result", "result", "result"]
 
 
 def test_a_table_is_shown_with_ours_beside_and_below() -> None:

@@ -33,14 +33,14 @@ def length_s(chosen: Experiment) -> float:
 
 def judged(name: str, quick: bool) -> list[ClaimResult]:
     run = imagined(experiment(name, quick))
-    found = estimates(run)
-    return judge(paper(name), run, findings(run, found), found)[0]
+    actual_estimates = estimates(run)
+    return judge(paper(name), run, findings(run, actual_estimates), actual_estimates)[0]
 
 
 def compared(quick: bool) -> dict[str, ComparedTable]:
     run = imagined(experiment("herrera-6to4-tunnel", quick))
-    found = estimates(run)
-    tables = in_own_columns(paper("herrera-6to4-tunnel"), run, findings(run, found), found)
+    actual_estimates = estimates(run)
+    tables = in_own_columns(paper("herrera-6to4-tunnel"), run, findings(run, actual_estimates), actual_estimates)
     return {table.name: table for table in tables}
 
 
@@ -98,8 +98,8 @@ def test_a_window_of_herreras_is_both_socket_buffers() -> None:
 
 
 def rows_of(table: str) -> list[tuple[float, ...]]:
-    [found] = [t for t in paper("herrera-6to4-tunnel").tables if t.name == table]
-    return [tuple(cell for cell in row.cells if cell is not None) for row in found.rows]
+    [only_table] = [t for t in paper("herrera-6to4-tunnel").tables if t.name == table]
+    return [tuple(cell for cell in row.cells if cell is not None) for row in only_table.rows]
 
 
 @pytest.mark.parametrize("table", ["Table 1", "Table 2"])

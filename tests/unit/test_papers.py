@@ -36,8 +36,8 @@ def judged(
     name: str, quick: bool, kernels: tuple[str, ...] = ()
 ) -> tuple[list[ClaimResult], list[PublishedComparison]]:
     run = imagined(experiment(name, quick, kernels))
-    found = estimates(run)
-    return judge(paper(name), run, findings(run, found), found)
+    actual_estimates = estimates(run)
+    return judge(paper(name), run, findings(run, actual_estimates), actual_estimates)
 
 
 @pytest.mark.parametrize("name", PAPERS)
@@ -152,8 +152,8 @@ def value(text: str) -> str:
 
 
 def test_a_small_paper_is_read() -> None:
-    found = read(claim(f"test: {{direction: {GOOD_TEST}}}"))
-    assert (found.name, found.year, len(found.claims)) == ("p", None, 1)
+    content = read(claim(f"test: {{direction: {GOOD_TEST}}}"))
+    assert (content.name, content.year, len(content.claims)) == ("p", None, 1)
 
 
 @pytest.mark.parametrize(("written", "year"), [("2020", 2020), ("", None)])
@@ -249,8 +249,8 @@ def test_two_claims_of_one_name() -> None:
 
 def test_about_is_a_fifth_to_each_side() -> None:
     test = "{workload: tcp-stream, metric: goodput, path: ipv6, formula: of-mean, about: -15}"
-    found = read(claim(f"test: {{magnitude: {test}}}")).claims[0].test
-    assert (getattr(found, "low", None), getattr(found, "high", None)) == (-18, -12)
+    claim_test = read(claim(f"test: {{magnitude: {test}}}")).claims[0].test
+    assert (getattr(claim_test, "low", None), getattr(claim_test, "high", None)) == (-18, -12)
 
 
 def test_numbers_of_ours_are_kept_as_they_are_meant() -> None:

@@ -35,9 +35,9 @@ def test_a_paper_is_shown_with_the_names_of_its_claims_and_the_time_of_its_runs(
 
 def test_the_names_among_the_measurements_are_names_of_claims(sixbench: Callable[..., Any]) -> None:
     names = {claim.name for name in PAPERS if (paper := load_paper(name)) is not None for claim in paper.claims}
-    told = set(re.findall(r"`([a-z0-9-]+)`: (?:reproduced|opposite|not)", VERDICTS))
-    assert told
-    assert told <= names
+    matches = set(re.findall(r"`([a-z0-9-]+)`: (?:reproduced|opposite|not)", VERDICTS))
+    assert matches
+    assert matches <= names
 
 
 def test_programs_read_the_time_in_nanoseconds(sixbench: Callable[..., Any]) -> None:

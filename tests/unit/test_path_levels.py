@@ -41,17 +41,17 @@ GRE = "gre: {gre: {nodes: [r1, r3], mtu: [1280, 1476B]}}"
 def test_each_level_is_a_path_with_the_network_of_its_level(read: Read, path: str) -> None:
     experiment = read(written(path))
     assert options(experiment) == {"gre-mtu-1280": {"mtu": 1280}, "gre-mtu-1476": {"mtu": 1476}}
-    assert [(one.mechanism, one.nodes, one.line) for one in experiment.paths[1:]] == [("gre", ("r1", "r3"), 10)] * 2
-    networks = [install(one, experiment.topologies[0], experiment.between) for one in experiment.paths[1:]]
+    assert [(path.mechanism, path.nodes, path.line) for path in experiment.paths[1:]] == [("gre", ("r1", "r3"), 10)] * 2
+    networks = [install(path, experiment.topologies[0], experiment.between) for path in experiment.paths[1:]]
     assert [{tunnel.mtu_bytes for tunnel in network.tunnels} for network in networks] == [{1280}, {1476}]
     assert experiment.baseline == "native"
     assert len(experiment.path_combinations) == 3
 
 
 def test_several_lists_make_every_combination(read: Read) -> None:
-    found = options(read(written("t: {6in4: {nodes: [r1, r3], ttl: [9, 64], ecn: [true, false], tos: [4]}}")))
-    assert list(found) == ["t-ttl-9-ecn-true", "t-ttl-9-ecn-false", "t-ttl-64-ecn-true", "t-ttl-64-ecn-false"]
-    assert found["t-ttl-64-ecn-false"] == {"ttl": 64, "ecn": False, "tos": 4}
+    actual_options = options(read(written("t: {6in4: {nodes: [r1, r3], ttl: [9, 64], ecn: [true, false], tos: [4]}}")))
+    assert list(actual_options) == ["t-ttl-9-ecn-true", "t-ttl-9-ecn-false", "t-ttl-64-ecn-true", "t-ttl-64-ecn-false"]
+    assert actual_options["t-ttl-64-ecn-false"] == {"ttl": 64, "ecn": False, "tos": 4}
 
 
 def test_engines_and_prefixes_are_levels_too(read: Read) -> None:
@@ -81,14 +81,14 @@ def test_one_level_leaves_the_name(read: Read) -> None:
 
 def test_an_option_that_is_a_list_itself_stays_one(read: Read) -> None:
     setup = "g: {guest: {nodes: [r1], kernel: debian-6.1, setup: ['true', 'true'], memory: [512MiB, 1GiB]}}"
-    found = options(read(written(setup)))
-    assert list(found) == ["g-memory-512MiB", "g-memory-1GiB"]
-    assert {one["setup"] for one in found.values()} == {'["true", "true"]'}
+    actual_options = options(read(written(setup)))
+    assert list(actual_options) == ["g-memory-512MiB", "g-memory-1GiB"]
+    assert {options["setup"] for options in actual_options.values()} == {'["true", "true"]'}
 
 
 def test_a_workload_names_all_levels_or_one(read: Read) -> None:
     experiment = read(written(GRE, workloads="[ping: {paths: [gre]}, tcp-rr: {paths: [native, gre-mtu-1476]}]"))
-    assert [one.paths for one in experiment.combinations] == [
+    assert [combination.paths for combination in experiment.combinations] == [
         ("gre-mtu-1280", "gre-mtu-1476"),
         ("native", "gre-mtu-1476"),
     ]
@@ -154,16 +154,16 @@ def test_a_level_can_be_the_baseline_and_be_repeated(read: Read) -> None:
     ],
 )
 def test_what_is_wrong_is_reported_with_its_line(problems: Problems, path: str, rest: str, wrong: str) -> None:
-    [found] = problems(written(path, rest=rest))
-    assert found.startswith(f"test.yaml:{wrong}")
+    [problem] = problems(written(path, rest=rest))
+    assert problem.startswith(f"test.yaml:{wrong}")
 
 
 @pytest.mark.parametrize("workload", ["[tcp-rr: {message: $n}]", "[ping: {payload: $n}]"])
 def test_a_factor_of_paths_is_no_factor_of_combinations(problems: Problems, workload: str) -> None:
     path = "gre: {gre: {nodes: [r1, r3], ttl: $n}}"
-    [found] = problems(written(path, workloads=workload, rest="factors: {n: [9, 64]}\n"))
-    assert "each level of $n makes a path of its own" in found
-    assert found.endswith("declare another factor for this")
+    [problem] = problems(written(path, workloads=workload, rest="factors: {n: [9, 64]}\n"))
+    assert "each level of $n makes a path of its own" in problem
+    assert problem.endswith("declare another factor for this")
 
 
 def test_the_command_line_gives_levels(sixbench: Callable[..., Any], tmp_path: File) -> None:
@@ -180,14 +180,14 @@ def test_the_command_line_gives_levels(sixbench: Callable[..., Any], tmp_path: F
 
 def test_a_tunnel_without_mtu_follows_its_links(read: Read) -> None:
     experiment = read(written("gre: {gre: [r1, r3]}", "sit: {6in4: [r1, r3]}", mtu="[1304, 1500, 9000]"))
-    found = {
+    result = {
         path.name: [
             {tunnel.mtu_bytes for tunnel in install(path, topology, experiment.between).tunnels}
             for topology in experiment.topologies
         ]
         for path in experiment.paths[1:]
     }
-    assert found == {"gre": [{1280}, {1476}, {8976}], "sit": [{1284}, {1480}, {8980}]}
+    assert result == {"gre": [{1280}, {1476}, {8976}], "sit": [{1284}, {1480}, {8980}]}
     assert fixed_mtu_remarks(experiment) == []
 
 

@@ -51,8 +51,8 @@ def written(path: object) -> str:
     ],
 )
 def test_what_can_be_said(read: Read, path: str, nodes: tuple[str, ...], options: dict[str, Any]) -> None:
-    [found] = read(written(path)).paths
-    assert (found.nodes, found.options, found.engine, found.line) == (nodes, options, None, 6)
+    [only_path] = read(written(path)).paths
+    assert (only_path.nodes, only_path.options, only_path.engine, only_path.line) == (nodes, options, None, 6)
 
 
 @pytest.mark.parametrize(
@@ -125,10 +125,10 @@ NONSENSE: tuple[object, ...] = (
 
 @pytest.mark.parametrize("path", NONSENSE, ids=lambda path: json.dumps(path)[:50])
 def test_nonsense_is_told_with_its_line(problems: Problems, path: object) -> None:
-    found = problems(written(path))
-    assert found
-    assert len(found) <= 101
-    for line in found:
+    actual_problems = problems(written(path))
+    assert actual_problems
+    assert len(actual_problems) <= 101
+    for line in actual_problems:
         assert re.match(r"test\.yaml:6: paths\.a|test\.yaml: there are more problems", line)
         assert line.isprintable()
         assert len(line) < 600
@@ -149,9 +149,9 @@ def test_a_misspelt_option_is_guessed_and_pointed_at(
     misspelt = option[:-1]
     nodes = f"\n      nodes: [{', '.join(MECHANISMS[mechanism].sample)}]" if MECHANISMS[mechanism].sample else ""
     head = f"{TEXT}  a:\n    {mechanism}:{nodes}\n"
-    [found] = problems(f"{head}      {misspelt}: 1\n")
+    [problem] = problems(f"{head}      {misspelt}: 1\n")
     line = head.count("\n") + 1
-    assert found == (
+    assert problem == (
         f"test.yaml:{line}: paths.a.{mechanism}.{misspelt}: unknown option of {mechanism} "
         f'"{misspelt}"; did you mean "{meant}"?'
     )
@@ -164,14 +164,14 @@ def test_an_option_that_is_wrong_is_pointed_at_however_it_is_written(problems: P
         if long
         else f"{TEXT}  a:\n    6in4:\n      nodes: [r1, r2]\n      ttl: 300\n"
     )
-    [found] = problems(text)
-    assert found.startswith("test.yaml:9: paths.a.")
-    assert found.endswith("ttl: ttl: 300 is too large: at most 255")
+    [problem] = problems(text)
+    assert problem.startswith("test.yaml:9: paths.a.")
+    assert problem.endswith("ttl: ttl: 300 is too large: at most 255")
 
 
 def test_every_path_that_is_wrong_is_told(problems: Problems) -> None:
-    found = problems(f"{TEXT}  a: {{6in4: [r1, r9]}}\n  b: {{6in4: [r1, r1]}}\n  c: {{isatap: [r8, r2]}}\n")
-    assert [line.split(": ")[:2] for line in found] == [
+    actual_problems = problems(f"{TEXT}  a: {{6in4: [r1, r9]}}\n  b: {{6in4: [r1, r1]}}\n  c: {{isatap: [r8, r2]}}\n")
+    assert [line.split(": ")[:2] for line in actual_problems] == [
         ["test.yaml:6", "paths.a.6in4.1"],
         ["test.yaml:8", "paths.c.isatap.0"],
     ]
@@ -181,8 +181,8 @@ def test_every_path_that_is_wrong_is_told(problems: Problems) -> None:
 
 def test_a_level_at_which_a_path_cannot_be_is_told_once(problems: Problems) -> None:
     text = written("{6in4: [r1, r2]}").replace("[r1, r2]}, {end", "[r1, r2], mtu: [1500, 1299, 1290]}, {end")
-    [found] = problems(text)
-    assert found.startswith("test.yaml:6: paths.a.6in4: r1-r2 has an MTU of 1299, of which 6in4 leaves 1279 bytes")
+    [problem] = problems(text)
+    assert problem.startswith("test.yaml:6: paths.a.6in4: r1-r2 has an MTU of 1299, of which 6in4 leaves 1279 bytes")
 
 
 @pytest.mark.parametrize("option", ["--quick", "--set=paths.a={6in4: [r1, r9]}"])

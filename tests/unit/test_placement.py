@@ -68,7 +68,7 @@ def test_free_is_everywhere() -> None:
 
 def test_every_thread_is_pinned() -> None:
     before = os.sched_getaffinity(0)
-    one = min(before)
+    smallest = min(before)
     seen: list[set[int]] = []
     begun, pinned = threading.Event(), threading.Event()
 
@@ -81,13 +81,13 @@ def test_every_thread_is_pinned() -> None:
     thread.start()
     begun.wait(10)
     try:
-        assert pin(os.getpid(), {one})
-        assert os.sched_getaffinity(0) == {one}
+        assert pin(os.getpid(), {smallest})
+        assert os.sched_getaffinity(0) == {smallest}
     finally:
         pinned.set()
         thread.join()
         pin(os.getpid(), before)
-    assert seen == [{one}]
+    assert seen == [{smallest}]
 
 
 def test_a_processor_that_is_not_there_is_refused() -> None:
@@ -110,8 +110,8 @@ def test_workloads_have_a_policy(workload: str, params: dict[str, bool], policy:
 
 
 def watched(**busy_ns: int) -> ResourceSample:
-    told = [{"processor": int(name[1:]), "busy_ns": ns} for name, ns in busy_ns.items()]
-    return {"watched": AwakeAnswer.model_validate({"clock_ns": 0, "processors": told})}
+    output = [{"processor": int(name[1:]), "busy_ns": ns} for name, ns in busy_ns.items()]
+    return {"watched": AwakeAnswer.model_validate({"clock_ns": 0, "processors": output})}
 
 
 def test_the_busy_time_of_the_nodes_processors_is_told() -> None:

@@ -22,14 +22,14 @@ def test_a_run_until_answers_are_decided_or_the_time_is_over(read: Read, small: 
     assert blocks_words(experiment) == (
         "1 combination x 2 paths x 5 to 60 blocks, until answers are decided, for at most 2min"
     )
-    said = time_reason(experiment, estimate(experiment))
-    assert "After 5 blocks a combination goes on only while an answer is undecided" in said
+    actual_time_reason = time_reason(experiment, estimate(experiment))
+    assert "After 5 blocks a combination goes on only while an answer is undecided" in actual_time_reason
     assert time_words(experiment, estimate(experiment)).endswith("to 2 min")
 
 
 @pytest.mark.parametrize("rule", ["time: 1s", "until: decided, time: 1s"])
 def test_the_fewest_blocks_may_take_longer_than_the_time(read: Read, small: str, rule: str) -> None:
     experiment = read(small + f"blocks: {{min: 5, {rule}}}\n")
-    said = time_reason(experiment, estimate(experiment))
-    assert "The fewest blocks take longer than 1s, and are run all the same." in said
+    actual_time_reason = time_reason(experiment, estimate(experiment))
+    assert "The fewest blocks take longer than 1s, and are run all the same." in actual_time_reason
     assert estimate(experiment).most_ns == estimate(experiment).least_ns

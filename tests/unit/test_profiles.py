@@ -140,7 +140,7 @@ def test_what_is_wrong_with_a_file_is_told_of_the_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("link", "more", "line", "said"),
+    ("link", "more", "line", "message"),
     [
         ("profile: fiber", "", 5, 'there is no profile "fiber"; did you mean "fibre"?'),
         ("profile: warp", "", 5, 'there is no profile "warp"; known here: fibre, cable, dsl, 5g, leo, lte, geo'),
@@ -154,9 +154,13 @@ def test_what_is_wrong_with_a_file_is_told_of_the_file(tmp_path: Path) -> None:
         ("profile: dsl", "profiles: 5\n", 9, "profiles must be a mapping"),
     ],
 )
-def test_what_is_wrong_is_said_where_it_stands(problems: Problems, link: str, more: str, line: int, said: str) -> None:
-    found = problems(TEXT.format(link=link) + more)
-    assert any(problem.startswith(f"test.yaml:{line}: ") and said in problem for problem in found), found
+def test_what_is_wrong_is_said_where_it_stands(
+    problems: Problems, link: str, more: str, line: int, message: str
+) -> None:
+    actual_problems = problems(TEXT.format(link=link) + more)
+    assert any(problem.startswith(f"test.yaml:{line}: ") and message in problem for problem in actual_problems), (
+        actual_problems
+    )
 
 
 def test_the_command_lists_them_and_tells_their_sources(sixbench: Callable[..., Any]) -> None:
@@ -166,9 +170,9 @@ def test_the_command_lists_them_and_tells_their_sources(sixbench: Callable[..., 
         "dsl: DSL (VDSL2, fibre to the cabinet), MTU 1492\n  down: 33 Mbit/s, queue 100ms, delay 10ms\n"
         in listed.stdout
     )
-    one = sixbench("profiles", "geo").stdout
-    assert "RFC 2488" in one
-    assert "fibre" not in one
+    stdout = sixbench("profiles", "geo").stdout
+    assert "RFC 2488" in stdout
+    assert "fibre" not in stdout
     data = json.loads(sixbench("profiles", "--json").stdout)
     assert [profile["name"] for profile in data["profiles"]] == list(shipped_profiles())
     wrong = sixbench("profiles", "fiber")

@@ -31,8 +31,8 @@ def network(**options: Any) -> Network:
     return install(read.paths[0], read.topologies[0], read.between)
 
 
-def ends(made: Network) -> list[tuple[str, str]]:
-    return [(str(leg.source), str(leg.destination)) for leg in made.legs]
+def ends(built: Network) -> list[tuple[str, str]]:
+    return [(str(leg.source), str(leg.destination)) for leg in built.legs]
 
 
 @pytest.mark.parametrize(
@@ -61,19 +61,19 @@ def ends(made: Network) -> list[tuple[str, str]]:
 def test_how_addresses_map_is_what_the_experiment_says(
     options: dict[str, Any], legs: list[tuple[str, str]], led: list[str]
 ) -> None:
-    made = network(**options)
-    assert ends(made) == legs
-    [device] = made.devices
+    actual_network = network(**options)
+    assert ends(actual_network) == legs
+    [device] = actual_network.devices
     assert [str(prefix) for prefix in device.prefixes] == led
-    assert made.hosting == ("dut",)
+    assert actual_network.hosting == ("dut",)
 
 
 def test_words_in_braces_stand_for_what_the_network_has_and_others_stay() -> None:
     files = {"x": "{client} {server} {client-as} {server-as} {near} {far} {near-address} {far-address} {else} {dir}"}
-    made = network(
+    actual_network = network(
         family=[6, 4], **{"server-as": "2001:db8::9", "client-as": "own"}, files=files, start="x {dir}/x '{'"
     )
-    [request] = made.stages[0]["dut"].requests
+    [request] = actual_network.stages[0]["dut"].requests
     assert request.fields["argv"] == ["x", "/run/device/x", "{"]
     assert request.fields["files"] == {
         "x": "2001:2::1 198.18.1.2 198.18.1.1 2001:db8::9 eth0 eth1 2001:2::2 198.18.1.1 {else} /run/device"
@@ -89,9 +89,9 @@ def test_an_interface_is_set_up_and_routed_into_and_else_the_program_does_it() -
     options = {"family": [6, 4], "prefix": "2001:db8:64::/96", "client-as": "192.0.2.2"}
     assert network(**options).stages[0]["dut"].ip == ()
     assert network(**options).devices[0].routes_itself
-    made = network(**options, interface="nat64")
-    assert made.stages[0]["dut"].ip == ("link set nat64 up",)
-    assert not made.devices[0].routes_itself
+    actual_network = network(**options, interface="nat64")
+    assert actual_network.stages[0]["dut"].ip == ("link set nat64 up",)
+    assert not actual_network.devices[0].routes_itself
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -129,13 +129,13 @@ def test_without_consent_nothing_of_an_experiment_runs(sixbench: Callable[..., A
 def test_a_resolver_is_asked_for_its_prefix_and_asks_the_server(name: str) -> None:
     read = experiment(name)
     path = read.paths[0]
-    made = install(path, read.topologies[0], read.between)
-    begun, ready = made.stages
+    network = install(path, read.topologies[0], read.between)
+    begun, ready = network.stages
     assert "198.18.1.2" in begun["dut"].requests[0].fields["files"]["sixbench.conf"]
     [request] = ready["dut"].requests
     assert (request.op, request.fields["resolver"]) == ("prefix-discover", "2001:2::2")
     assert unasked(path) is None
-    assert ends(with_questions(path, made)) == [("2001:2::1", "2001:2::2"), ("198.18.1.1", "198.18.1.2")]
+    assert ends(with_questions(path, network)) == [("2001:2::1", "2001:2::2"), ("198.18.1.1", "198.18.1.2")]
 
 
 def test_a_resolver_needs_a_prefix_and_is_asked_over_ipv6() -> None:

@@ -14,7 +14,7 @@ from sixbench.store import Run
 
 pytestmark = pytest.mark.computes
 
-[SECTION] = [one for one in SECTIONS if one.name == "programs-under-test"]
+[SECTION] = [section for section in SECTIONS if section.name == "programs-under-test"]
 
 
 def rows(run: Run) -> list[list[str]]:
@@ -36,11 +36,11 @@ def test_a_row_has_the_median_time_and_the_most_memory_of_each_workload() -> Non
         )
         evidence = replace(trial.evidence, programs={"r1": program})
         trials.append(replace(trial, status="ok", reasons=[], evidence=evidence, elapsed_ns=10**9))
-    found = rows(replace(run, trials=trials))
-    assert [(row[0], row[1]) for row in found] == [("ipv6", "r1")] * len(found)
-    assert {row[2] for row in found} <= {"ping", "tcp-rr"}
-    assert all(row[-1] == "udp [::]:53" for row in found)
-    assert sum(int(row[3]) for row in found) == next(used) - 1
+    actual_rows = rows(replace(run, trials=trials))
+    assert [(row[0], row[1]) for row in actual_rows] == [("ipv6", "r1")] * len(actual_rows)
+    assert {row[2] for row in actual_rows} <= {"ping", "tcp-rr"}
+    assert all(row[-1] == "udp [::]:53" for row in actual_rows)
+    assert sum(int(row[3]) for row in actual_rows) == next(used) - 1
 
 
 def test_without_programs_there_is_no_table() -> None:

@@ -53,14 +53,14 @@ def test_counters_that_agree() -> None:
         "r1": counters(FragOKs=10, FragCreates=20),
         "h2": counters(ReasmReqds=20, ReasmOKs=10),
     }
-    found = judged(NARROW, after, sent=10, received=10)
-    assert found.notes == []
-    assert found.fragments.agrees is True
-    assert found.fragments.nodes == {
+    judgement = judged(NARROW, after, sent=10, received=10)
+    assert judgement.notes == []
+    assert judgement.fragments.agrees is True
+    assert judgement.fragments.nodes == {
         "r1": {"ipv4": {"cut": 10, "created": 20}},
         "h2": {"ipv4": {"collected": 20, "reassembled": 10}},
     }
-    assert found.fragments.links[1] == FragmentLink(
+    assert judgement.fragments.links[1] == FragmentLink(
         link="r1-r2",
         packets=2,
         sizes_bytes=(1300, 218),
@@ -75,8 +75,8 @@ def test_a_source_that_already_knew_the_path_mtu_is_recognised() -> None:
         "h1": counters(FragOKs=10, FragCreates=20),
         "h2": counters(ReasmReqds=20, ReasmOKs=10),
     }
-    found = judged(NARROW, after, sent=10, received=10)
-    assert (found.notes, found.fragments.known) == ([], True)
+    judgement = judged(NARROW, after, sent=10, received=10)
+    assert (judgement.notes, judgement.fragments.known) == ([], True)
 
 
 def test_another_node_that_cuts_is_remarked_upon() -> None:
@@ -85,9 +85,9 @@ def test_another_node_that_cuts_is_remarked_upon() -> None:
         "r2": counters(FragOKs=3, FragCreates=6),
         "h2": counters(ReasmReqds=20, ReasmOKs=10),
     }
-    found = judged(NARROW, after, sent=10, received=10)
-    assert found.fragments.agrees is False
-    assert found.notes == [
+    judgement = judged(NARROW, after, sent=10, received=10)
+    assert judgement.fragments.agrees is False
+    assert judgement.notes == [
         "r2 counted 3 FragOKs of IPv4, where theory expects 0",
         "r2 counted 6 FragCreates of IPv4, where theory expects 0",
     ]
@@ -99,9 +99,9 @@ def test_what_path_mtu_discovery_costs_is_no_difference() -> None:
         "r1": counters("Ip6", FragFails=1),
         "h2": counters("Ip6", ReasmReqds=19, ReasmOKs=9),
     }
-    found = judged(NARROW_6, after, sent=10, received=9)
-    assert found.notes == []
-    assert (found.fragments.known, found.fragments.lost_first) == (False, 1)
+    judgement = judged(NARROW_6, after, sent=10, received=9)
+    assert judgement.notes == []
+    assert (judgement.fragments.known, judgement.fragments.lost_first) == (False, 1)
 
 
 def test_fragments_that_a_queue_dropped_are_no_difference() -> None:
@@ -113,14 +113,14 @@ def test_fragments_that_a_queue_dropped_are_no_difference() -> None:
 
 
 def test_other_workloads_tell_their_counters_and_nothing_more() -> None:
-    found = judged(NARROW, {"r1": counters(FragFails=1)}, sent=0, received=0, kind="ping")
-    assert found.fragments == Fragments(nodes={"r1": {"ipv4": {"too_long": 1}}})
+    judgement = judged(NARROW, {"r1": counters(FragFails=1)}, sent=0, received=0, kind="ping")
+    assert judgement.fragments == Fragments(nodes={"r1": {"ipv4": {"too_long": 1}}})
 
 
 def test_datagrams_of_several_sizes_are_foretold_where_each_is_one_packet_everywhere() -> None:
     varied = {"datagram_bytes": 0, "sizes": "uniform", "sizes_min_bytes": 64, "sizes_max_bytes": 1200}
-    found = judged(NARROW, {}, sent=10, received=10, **varied)
-    assert (found.notes, found.fragments.agrees, found.fragments.links) == ([], True, ())
+    judgement = judged(NARROW, {}, sent=10, received=10, **varied)
+    assert (judgement.notes, judgement.fragments.agrees, judgement.fragments.links) == ([], True, ())
     cut = judged(NARROW, {"r1": counters(FragOKs=1, FragCreates=2)}, sent=10, received=10, **varied)
     assert "r1 counted 1 FragOKs of IPv4, where theory expects 0" in cut.notes
     wider = judged(NARROW, {}, sent=10, received=10, **varied | {"sizes_max_bytes": 1400})
@@ -131,10 +131,10 @@ def test_datagrams_of_several_sizes_are_foretold_where_each_is_one_packet_everyw
 
 
 def test_links_that_nothing_can_reach_are_told() -> None:
-    found = judged(NARROW, {"r1": counters(FragFails=10)}, sent=10, received=0, df="probe")
-    assert found.notes == []
-    assert found.unreached == {"r1-r2", "r2-h2"}
-    assert found.is_loss_foretold
+    judgement = judged(NARROW, {"r1": counters(FragFails=10)}, sent=10, received=0, df="probe")
+    assert judgement.notes == []
+    assert judgement.unreached == {"r1-r2", "r2-h2"}
+    assert judgement.is_loss_foretold
     assert not judged(NARROW, {}, sent=10, received=0).is_loss_foretold
 
 
@@ -151,20 +151,20 @@ def crossing(profile: Profile, sent: int, received: int, packets: int, octets: i
 
 def test_packets_and_bytes_on_a_link_that_agree() -> None:
     # Two of them are ARP.
-    found = crossing(NARROW, 10, 10, packets=22, octets=15_460 + 2 * 42)
-    assert (found.notes, found.fragments.agrees) == ([], True)
-    link = found.fragments.links[1]
+    actual_crossing = crossing(NARROW, 10, 10, packets=22, octets=15_460 + 2 * 42)
+    assert (actual_crossing.notes, actual_crossing.fragments.agrees) == ([], True)
+    link = actual_crossing.fragments.links[1]
     assert (link.counted_packets, link.counted_bytes, link.agrees) == (22, 15_544, True)
-    assert found.fragments.links[0].agrees is None
+    assert actual_crossing.fragments.links[0].agrees is None
 
 
 def test_another_number_of_packets_on_a_link_is_remarked_upon() -> None:
-    found = crossing(NARROW, 10, 10, packets=40, octets=15_460)
-    assert found.fragments.agrees is False
-    assert found.notes == ["40 packets of 15460 bytes crossed r1-r2, where theory expects 20 of 15460 bytes"]
+    actual_crossing = crossing(NARROW, 10, 10, packets=40, octets=15_460)
+    assert actual_crossing.fragments.agrees is False
+    assert actual_crossing.notes == ["40 packets of 15460 bytes crossed r1-r2, where theory expects 20 of 15460 bytes"]
     assert not crossing(NARROW, 10, 10, packets=19, octets=15_460).fragments.agrees
 
 
 def test_where_all_are_lost_by_theory_it_also_says_where() -> None:
-    found = judged(NARROW, {"r1": counters(FragFails=10)}, sent=10, received=0, df="probe")
-    assert [link.expected_packets for link in found.fragments.links] == [(10, 10), (0, 0), (0, 0)]
+    judgement = judged(NARROW, {"r1": counters(FragFails=10)}, sent=10, received=0, df="probe")
+    assert [link.expected_packets for link in judgement.fragments.links] == [(10, 10), (0, 0), (0, 0)]

@@ -78,17 +78,17 @@ def test_packets_of_the_path_fit_on_every_wire(read: Read, path: str, is_forward
 )
 def test_other_addresses_are_told(read: Read, path: str, changed: dict[str, str]) -> None:
     for crossing in crossings(read, path):
-        [told] = seen(crossing, headers(crossing, **changed)).reasons("there")
-        assert told.kind == "other-path"
-        assert told.text.startswith("1 of 1 packets seen there had other addresses, such as ")
-        assert next(iter(changed.values())) in told.text
+        [reason] = seen(crossing, headers(crossing, **changed)).reasons("there")
+        assert reason.kind == "other-path"
+        assert reason.text.startswith("1 of 1 packets seen there had other addresses, such as ")
+        assert next(iter(changed.values())) in reason.text
 
 
 def test_what_is_told_of_addresses(read: Read) -> None:
     _, tunnelled, _ = crossings(read, "{6in4: [r1, r2]}")
     outer, inner = headers(tunnelled)
-    [told] = seen(tunnelled, [outer | {"source": "198.18.9.9"}, inner]).reasons("on r1-r2 at r2")
-    assert told.text == (
+    [reason] = seen(tunnelled, [outer | {"source": "198.18.9.9"}, inner]).reasons("on r1-r2 at r2")
+    assert reason.text == (
         "1 of 1 packets seen on r1-r2 at r2 had other addresses, such as 198.18.9.9 > 198.18.1.2, "
         "where the path claims 2001:2::1 > 2001:2:0:2::2 in 198.18.1.1 > 198.18.1.2"
     )
@@ -97,8 +97,8 @@ def test_what_is_told_of_addresses(read: Read) -> None:
 def test_addresses_of_one_direction_each(read: Read) -> None:
     """A packet to the server in an outer one to the client is of neither direction."""
     _, tunnelled, _ = crossings(read, "{6in4: [r1, r2]}")
-    [told] = seen(tunnelled, [headers(tunnelled)[0], headers(tunnelled, is_forward=False)[1]]).reasons("there")
-    assert "other addresses" in told.text
+    [reason] = seen(tunnelled, [headers(tunnelled)[0], headers(tunnelled, is_forward=False)[1]]).reasons("there")
+    assert "other addresses" in reason.text
 
 
 @pytest.mark.parametrize("is_forward", [True, False])
@@ -108,8 +108,8 @@ def test_another_hop_limit_is_told(read: Read, is_forward: bool) -> None:
     assert headers(crossing, is_forward)[0]["hop_limit"] == 63
     match = seen(crossing, wrong)
     assert match.hop_limits == {"ipv4 61": 1}
-    [told] = match.reasons("there")
-    assert told.text == (
+    [reason] = match.reasons("there")
+    assert reason.text == (
         "1 of 1 packets seen there had another hop limit, such as ipv4 61, "
         "where the path claims ipv4 63 to the server and 63 back"
     )

@@ -38,9 +38,9 @@ links:
 
 
 def report(**changes: Any) -> dict[str, Any]:
-    told = {"netns_inode": 2, "device": "eth0", "side": "ingress", "reason": "NETFILTER_DROP", "protocol": 17}
+    fields = {"netns_inode": 2, "device": "eth0", "side": "ingress", "reason": "NETFILTER_DROP", "protocol": 17}
     counts = {"packets": 0, "warmup": 0, "measured": 0, "sequences": [], "untold": 0}
-    return told | counts | changes
+    return fields | counts | changes
 
 
 def counters(**groups: Any) -> dict[str, Any]:
@@ -146,10 +146,10 @@ def test_drop_counters_of_every_kind_that_rose_are_named() -> None:
         rules_before={"r1": {"fragments": 1}},
         rules_after={"r1": {"fragments": 7, "too-big": 0, "masqueraded": 1}},
     )
-    found = loss_evidence(
+    losses = loss_evidence(
         {"udp"}, topology(), NETNS, {}, {}, drops, by_node({"r1": early}), by_node({"r1": late})
     ).losses
-    assert {one.counter: one.packets for one in found.counters or ()} == {
+    assert {counter.counter: counter.packets for counter in losses.counters or ()} == {
         "eth0 rx_dropped": 3,
         "eth1 tbf 1: dropped": 5,
         "Udp6 RcvbufErrors": 2,
@@ -175,8 +175,8 @@ def test_ranges_are_sets(all_numbers: set[int], taken: set[int]) -> None:
     def ranges(numbers: set[int]) -> list[tuple[int, int]]:
         return joined((number, number) for number in numbers)
 
-    def numbers(found: list[tuple[int, int]]) -> set[int]:
-        return {number for first, last in found for number in range(first, last + 1)}
+    def numbers(loss_evidence_of: list[tuple[int, int]]) -> set[int]:
+        return {number for first, last in loss_evidence_of for number in range(first, last + 1)}
 
     assert numbers(ranges(all_numbers)) == all_numbers
     assert numbers(list(without(ranges(all_numbers), ranges(taken)))) == all_numbers - taken
@@ -186,7 +186,7 @@ def test_a_report_adds_up_the_trials_of_a_path() -> None:
     place = LostPlace(where="by r1, going to exit", what="the queue was full", datagrams=5, other_packets=0)
     [record, *_] = synthetic.small(blocks=1).trials
     added = LossSum()
-    for one in (
+    for item in (
         Losses(located=(place,), unlocated=2, refused={"EAGAIN": 1}),
         Losses(located=(place,), unlocated=0),
         Losses(lost=4, not_told="no CAP_BPF"),
@@ -194,7 +194,7 @@ def test_a_report_adds_up_the_trials_of_a_path() -> None:
         Losses(),
         Losses(located=(replace(place, datagrams=0, other_packets=-3),)),
     ):
-        added.add(replace(record, evidence=Evidence(losses=one)))
+        added.add(replace(record, evidence=Evidence(losses=item)))
     assert added.places[0] == LostAt(where="by r1, going to exit", what="the queue was full", datagrams=10, trials=3)
     assert [place.where for place in added.places[1:]] == [
         "at an unknown place",
@@ -205,7 +205,7 @@ def test_a_report_adds_up_the_trials_of_a_path() -> None:
 
 def test_frames_to_networks_behind_a_host_that_its_ring_has_had_are_no_losses() -> None:
     """Nobody is in these networks, so the kernel drops its copies. A router that knows no route loses them."""
-    told = [
+    reports = [
         report(netns_inode=inode, reason=reason, packets=9, untold=9)
         for inode in (2, 3)
         for reason in ("IP_INADDRERRORS", "IP_INNOROUTES")
@@ -213,6 +213,6 @@ def test_frames_to_networks_behind_a_host_that_its_ring_has_had_are_no_losses() 
     receiver = {"unique": 100, "ring_drops": 0}
     hosts = with_networks(topology(), ("h1", "h2"), 256)
     for network, places in ((hosts, 2), (topology(), 4)):
-        seen = Drops(reports=observed.drops(told))
+        seen = Drops(reports=observed.drops(reports))
         evidence = loss_evidence({"udp"}, network, NETNS, {"sent": 100}, receiver, seen, {}, {})
         assert len(evidence.losses.located or ()) == places

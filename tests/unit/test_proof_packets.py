@@ -84,18 +84,18 @@ def tunnelled(read: Read) -> Viewpoint:
 
 def test_a_trial_that_took_its_path(view: Viewpoint) -> None:
     small, large = packet("ipv4", "tcp"), packet("ipv4", "tcp", wire_bytes=1514)
-    found = judged(view, [towards_server(view, one) for one in (small, large)])
-    assert found.invalid == []
-    [segment] = found.evidence.segments
+    judgement = judged(view, [towards_server(view, item) for item in (small, large)])
+    assert judgement.invalid == []
+    [segment] = judgement.evidence.segments
     assert (segment.link, segment.node, segment.claimed) == ("l1", view.end.node, "ipv4")
     assert segment.stacks == {"ipv4": 2}
     assert segment.outer == {"198.18.0.1 > 198.18.2.2": 2}
     assert segment.other_addresses == segment.other_hop_limits == {}
     assert (segment.captured_packets, segment.capture_dropped, segment.max_ip_bytes) == (2, 0, 1500)
     assert segment.packets[0].wire_bytes == 1514
-    assert found.evidence.families == {"ipv4": 2, "ipv6": 0}
-    assert found.evidence.payload_bytes == {"forward": 1000, "reverse": 500}
-    assert found.evidence.counters[view.end.node].interfaces == {
+    assert judgement.evidence.families == {"ipv4": 2, "ipv6": 0}
+    assert judgement.evidence.payload_bytes == {"forward": 1000, "reverse": 500}
+    assert judgement.evidence.counters[view.end.node].interfaces == {
         view.end.name: {"rx_packets": 100, "tx_packets": 100, "rx_bytes": 10_000, "tx_bytes": 10_000}
     }
 
@@ -116,8 +116,8 @@ def test_a_trial_that_took_its_path(view: Viewpoint) -> None:
 def test_other_packets_than_claimed_are_invalid(read: Read, path: str, kinds: tuple[str, ...], stack: str) -> None:
     view = views_of(line(read, "hrrh", path, SLOW))[1]
     right = packet(*view.crossing.headers, "tcp")
-    found = judged(view, [right, packet(*kinds)])
-    assert texts(found.invalid) == [
+    judgement = judged(view, [right, packet(*kinds)])
+    assert texts(judgement.invalid) == [
         f"1 of 2 packets seen on l1 at {view.end.node} were {stack}, where the path claims {view.claimed}"
     ]
 
@@ -131,7 +131,7 @@ def test_every_link_is_judged_by_its_own_claim(read: Read) -> None:
         before[view.end.node]["interfaces"] |= counters(view, 5, 500)["interfaces"]
         after[view.end.node]["interfaces"] |= counters(view, 105, 10_500)["interfaces"]
     plain, inside = packet("ipv6", "udp"), packet("ipv4", "ipv6", "udp")
-    captures = [captured([one]) for one in (plain, inside, plain)]
+    captures = [captured([item]) for item in (plain, inside, plain)]
     right = judge(views, captures, by_node(before), by_node(after), TRAFFIC)
     assert right.invalid == []
     assert [segment.claimed for segment in right.evidence.segments] == ["ipv6", "ipv6 in ipv4", "ipv6"]
@@ -143,12 +143,12 @@ def test_every_link_is_judged_by_its_own_claim(read: Read) -> None:
 
 
 def test_a_tunnel_shows_what_it_carries(tunnelled: Viewpoint) -> None:
-    found = judged(tunnelled, [towards_server(tunnelled, packet("ipv4", "ipv6", "udp"))])
-    assert found.invalid == []
-    [segment] = found.evidence.segments
+    judgement = judged(tunnelled, [towards_server(tunnelled, packet("ipv4", "ipv6", "udp"))])
+    assert judgement.invalid == []
+    [segment] = judgement.evidence.segments
     assert segment.stacks == {"ipv6 in ipv4": 1}
     assert segment.outer == {"198.18.1.1 > 198.18.1.2": 1}
-    assert found.evidence.families == {"ipv4": 0, "ipv6": 1}
+    assert judgement.evidence.families == {"ipv4": 0, "ipv6": 1}
 
 
 @pytest.mark.parametrize(
@@ -161,9 +161,9 @@ def test_a_tunnel_shows_what_it_carries(tunnelled: Viewpoint) -> None:
     ],
 )
 def test_atomic_fragments_are_counted(tunnelled: Viewpoint, fragment: dict[str, int | bool] | None, count: int) -> None:
-    found = judged(tunnelled, [packet("ipv4", "ipv6", "udp"), packet("ipv4", "ipv6", fragment=fragment)])
-    assert found.evidence.segments[0].atomic_fragments == count
-    assert found.evidence.segments[0].stacks == {"ipv6 in ipv4": 2}
+    judgement = judged(tunnelled, [packet("ipv4", "ipv6", "udp"), packet("ipv4", "ipv6", fragment=fragment)])
+    assert judgement.evidence.segments[0].atomic_fragments == count
+    assert judgement.evidence.segments[0].stacks == {"ipv6 in ipv4": 2}
 
 
 @pytest.mark.parametrize(
@@ -178,10 +178,10 @@ def test_atomic_fragments_are_counted(tunnelled: Viewpoint, fragment: dict[str, 
 def test_a_later_fragment_of_an_outer_packet_hides_what_is_inside(
     tunnelled: Viewpoint, layers: tuple[str, ...], others: dict[str, int] | None
 ) -> None:
-    found = judged(tunnelled, [packet("ipv4", "ipv6", "udp"), packet(*layers)])
-    assert (found.invalid == []) is (others is not None)
+    judgement = judged(tunnelled, [packet("ipv4", "ipv6", "udp"), packet(*layers)])
+    assert (judgement.invalid == []) is (others is not None)
     if others is not None:
-        assert found.evidence.segments[0].stacks == {"ipv6 in ipv4": 2 - len(others)} | others
+        assert judgement.evidence.segments[0].stacks == {"ipv6 in ipv4": 2 - len(others)} | others
 
 
 @pytest.mark.parametrize(
@@ -196,31 +196,31 @@ def test_a_later_fragment_of_an_outer_packet_hides_what_is_inside(
 def test_the_carrier_may_answer_with_errors_and_nothing_else(
     tunnelled: Viewpoint, layers: tuple[str, ...], fields: dict[str, int], error: str | None
 ) -> None:
-    found = judged(tunnelled, [packet("ipv4", "ipv6", "udp"), packet(*layers, **fields)])
+    judgement = judged(tunnelled, [packet("ipv4", "ipv6", "udp"), packet(*layers, **fields)])
     if error is None:
-        assert texts(found.invalid) == [
+        assert texts(judgement.invalid) == [
             f"1 of 2 packets seen on l1 at {tunnelled.end.node} were ipv4, where the path claims ipv6 in ipv4"
         ]
     else:
-        assert found.invalid == []
-        assert found.evidence.segments[0].errors == {error: 1}
-        assert found.evidence.segments[0].stacks == {"ipv6 in ipv4": 1}
+        assert judgement.invalid == []
+        assert judgement.evidence.segments[0].errors == {error: 1}
+        assert judgement.evidence.segments[0].stacks == {"ipv6 in ipv4": 1}
 
 
 @pytest.mark.parametrize("count", [8, 9])
 def test_a_few_last_segments_of_an_earlier_trial_say_nothing_of_the_path(view: Viewpoint, count: int) -> None:
     """Acknowledgements and resets carry no data; as many of them as a trial would send are one."""
     late = packet("ipv6", "tcp", payload_bytes=0)
-    found = judged(view, [packet("ipv4", "tcp", payload_bytes=9), *[late] * count])
-    assert (found.invalid == []) is (count <= 8)
-    [segment] = found.evidence.segments
+    judgement = judged(view, [packet("ipv4", "tcp", payload_bytes=9), *[late] * count])
+    assert (judgement.invalid == []) is (count <= 8)
+    [segment] = judgement.evidence.segments
     assert segment.leftovers == ({"ipv6": 8} if count == 8 else {})
     assert segment.stacks == ({"ipv4": 1} if count == 8 else {"ipv4": 1, "ipv6": 9})
 
 
 def test_one_segment_with_data_over_the_wrong_family_is_too_many(view: Viewpoint) -> None:
-    found = judged(view, [packet("ipv4", "tcp", payload_bytes=9), packet("ipv6", "tcp", payload_bytes=1)])
-    assert texts(found.invalid) == [
+    judgement = judged(view, [packet("ipv4", "tcp", payload_bytes=9), packet("ipv6", "tcp", payload_bytes=1)])
+    assert texts(judgement.invalid) == [
         f"1 of 2 packets seen on l1 at {view.end.node} were ipv6, where the path claims ipv4"
     ]
 
@@ -228,24 +228,24 @@ def test_one_segment_with_data_over_the_wrong_family_is_too_many(view: Viewpoint
 @pytest.mark.parametrize("type_", [130, 133, 135, 136, 143])
 def test_discovery_on_the_link_says_nothing_of_the_path(view: Viewpoint, type_: int) -> None:
     """The kernel probes the neighbours of an IPv6 trial seconds later, in the midst of an IPv4 trial."""
-    found = judged(view, [packet("ipv4", "tcp"), packet("ipv6", "icmpv6", type=type_)])
-    assert found.invalid == []
-    assert found.evidence.segments[0].stacks == {"ipv4": 1}
+    judgement = judged(view, [packet("ipv4", "tcp"), packet("ipv6", "icmpv6", type=type_)])
+    assert judgement.invalid == []
+    assert judgement.evidence.segments[0].stacks == {"ipv4": 1}
 
 
 def test_discovery_in_a_tunnel_says_nothing_of_the_path(tunnelled: Viewpoint) -> None:
     """The kernel solicits routers on a tunnel's device as on any."""
-    found = judged(tunnelled, [packet("ipv4", "ipv6", "udp"), packet("ipv4", "gre", "ipv6", "icmpv6", type=133)])
-    assert found.invalid == []
-    assert found.evidence.segments[0].stacks == {"ipv6 in ipv4": 1}
+    judgement = judged(tunnelled, [packet("ipv4", "ipv6", "udp"), packet("ipv4", "gre", "ipv6", "icmpv6", type=133)])
+    assert judgement.invalid == []
+    assert judgement.evidence.segments[0].stacks == {"ipv6 in ipv4": 1}
 
 
 def test_bubbles_of_teredo_say_nothing_of_the_path(read: Read) -> None:
     """RFC 4380 section 2.8: IPv6 packets without anything in them, which open the way to a client."""
     view = views_of(line(read, "hrrh", "{teredo: [h0, r2]}"))[0]
-    found = judged(view, [packet("ipv4", "udp", "teredo", "ipv6", "udp"), packet("ipv4", "udp", "teredo", "ipv6")])
-    assert found.invalid == []
-    assert found.evidence.segments[0].stacks == {"ipv6 in teredo in ipv4": 1}
+    judgement = judged(view, [packet("ipv4", "udp", "teredo", "ipv6", "udp"), packet("ipv4", "udp", "teredo", "ipv6")])
+    assert judgement.invalid == []
+    assert judgement.evidence.segments[0].stacks == {"ipv6 in teredo in ipv4": 1}
     [reason] = judged(view, [packet("ipv4", "ipv6", "udp")]).invalid
     assert reason.text.endswith("were ipv6 in ipv4, where the path claims ipv6 in teredo in ipv4")
 
@@ -254,9 +254,9 @@ def test_igmp_says_nothing_of_the_path(tunnelled: Viewpoint) -> None:
     """6over4 joins its groups on the carrier."""
     joined = packet("ipv4")
     joined["layers"][1]["protocol"] = 2
-    found = judged(tunnelled, [packet("ipv4", "ipv6", "udp"), joined])
-    assert found.invalid == []
-    assert found.evidence.segments[0].stacks == {"ipv6 in ipv4": 1}
+    judgement = judged(tunnelled, [packet("ipv4", "ipv6", "udp"), joined])
+    assert judgement.invalid == []
+    assert judgement.evidence.segments[0].stacks == {"ipv6 in ipv4": 1}
 
 
 def test_an_echo_over_the_wrong_family_is_no_discovery(view: Viewpoint) -> None:
@@ -265,9 +265,9 @@ def test_an_echo_over_the_wrong_family_is_no_discovery(view: Viewpoint) -> None:
 
 @pytest.mark.parametrize("packets", [[], [packet("arp")], [packet("ipv6", "icmpv6", type=135)]])
 def test_no_packet_is_no_evidence(view: Viewpoint, packets: list[Packet]) -> None:
-    found = judged(view, packets)
-    assert texts(found.invalid) == [f"no packet of the trial was seen on l1 at {view.end.node}"]
-    assert found.evidence.segments[0].max_ip_bytes is None
+    judgement = judged(view, packets)
+    assert texts(judgement.invalid) == [f"no packet of the trial was seen on l1 at {view.end.node}"]
+    assert judgement.evidence.segments[0].max_ip_bytes is None
 
 
 def test_a_capture_without_packets_is_no_evidence(view: Viewpoint) -> None:
@@ -299,9 +299,9 @@ def test_a_packet_over_the_mtu(read: Read, view: Viewpoint) -> None:
     ],
 )
 def test_counters_that_contradict(view: Viewpoint, after: tuple[int, ...], message: str) -> None:
-    found = judged(view, [packet("ipv4", "udp")], after=counters(view, *after))
-    assert len(found.invalid) == 1
-    assert message in found.invalid[0].text
+    judgement = judged(view, [packet("ipv4", "udp")], after=counters(view, *after))
+    assert len(judgement.invalid) == 1
+    assert message in judgement.invalid[0].text
 
 
 def test_what_went_back_is_counted_too(view: Viewpoint) -> None:
@@ -359,16 +359,16 @@ def test_packets_of_a_family_that_nothing_answered_need_not_have_come_far(
 def test_an_end_of_a_tunnel_sees_both_families(read: Read, ip: int) -> None:
     """IPv4 is claimed of r1, where the tunnel begins, and not of a router that only sees the packets inside it."""
     views = views_of(line(read, "hrrrh", "{6in4: [r1, r2]}", SLOW))
-    for index, told in ((0, False), (3, True)):
+    for index, output in ((0, False), (3, True)):
         view = views[index]
         far = views[3] if index == 3 else views[0]
         before = {far.end.node: counters(far, 5, 500)}
         after = {far.end.node: counters(far, 105, 10_500, ip=ip, ip6=1000)}
         others = [other for other in views if far.end.node in (other.crossing.near, other.crossing.far)]
         captures = [captured([packet(*other.crossing.headers, "udp")]) for other in others]
-        found = judge(others, captures, by_node(before), by_node(after), Traffic())
-        told_words = [words for words in texts(found.invalid) if "received" in words]
-        expected = [f"{view.end.node} received {ip} ipv4 packets during a trial over ipv6"] if told and ip else []
+        judgement = judge(others, captures, by_node(before), by_node(after), Traffic())
+        told_words = [words for words in texts(judgement.invalid) if "received" in words]
+        expected = [f"{view.end.node} received {ip} ipv4 packets during a trial over ipv6"] if output and ip else []
         assert told_words == expected
 
 
@@ -377,8 +377,8 @@ def test_counters_that_are_not_there_are_told(view: Viewpoint, after: Counters) 
     node = view.end.node
     before = by_node({node: counters(view, 5, 500)})
     given = by_node({node: after} if after else {})
-    found = judge([view], [captured([packet("ipv4")])], before, given, TRAFFIC)
-    assert texts(found.invalid) == [f"{node} could not be asked for the counters of {view.end.name}"]
+    judgement = judge([view], [captured([packet("ipv4")])], before, given, TRAFFIC)
+    assert texts(judgement.invalid) == [f"{node} could not be asked for the counters of {view.end.name}"]
     assert link_traffic(view, before, given) is None
 
 
@@ -394,9 +394,9 @@ def test_the_end_of_an_earlier_trials_connection_says_nothing_of_the_path(
 ) -> None:
     """A FIN that was lost is sent again 200 ms later, in the midst of the next trial."""
     late = packet("ipv6", "tcp", payload_bytes=payload_bytes)
-    found = judged(view, [packet("ipv4", "tcp"), *[late] * count])
-    assert (found.invalid == []) is is_right
-    [segment] = found.evidence.segments
+    judgement = judged(view, [packet("ipv4", "tcp"), *[late] * count])
+    assert (judgement.invalid == []) is is_right
+    [segment] = judgement.evidence.segments
     assert (segment.stacks, segment.leftovers) == (
         ({"ipv4": 1}, {"ipv6": count}) if is_right else ({"ipv4": 1, "ipv6": count}, {})
     )

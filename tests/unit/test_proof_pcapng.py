@@ -25,28 +25,28 @@ TIME_NS = 1_760_000_000_123_456_789
 
 
 def packet(data: str = SIX_IN_FOUR, **fields: Any) -> Packet:
-    told = {"realtime_ns": TIME_NS, "wire_bytes": len(data) // 2, "outgoing": False, "data": data}
-    return observed.packet(told | fields)
+    output = {"realtime_ns": TIME_NS, "wire_bytes": len(data) // 2, "outgoing": False, "data": data}
+    return observed.packet(output | fields)
 
 
 def blocks(content: bytes) -> list[tuple[int, bytes]]:
     """Kind and body of each block, whose length stands at both its ends (draft-ietf-opsawg-pcapng section 3.1)."""
-    found = []
+    blocks = []
     while content:
         kind, length = struct.unpack_from("<II", content)
         assert length % 4 == 0
         assert struct.unpack_from("<I", content, length - 4) == (length,)
-        found.append((kind, content[8 : length - 4]))
+        blocks.append((kind, content[8 : length - 4]))
         content = content[length:]
-    return found
+    return blocks
 
 
 def test_a_file_is_a_section_with_an_interface_and_its_packets() -> None:
-    found = blocks(to_pcapng([packet(), packet("00" * 15)], "eth1 of r1 on r1-r2", 192))
-    assert [kind for kind, _ in found] == [0x0A0D0D0A, 1, 6, 6]
-    assert found[0][1][:4] == bytes.fromhex("4d3c2b1a")
-    assert b"eth1 of r1 on r1-r2" in found[1][1]
-    assert struct.unpack_from("<HHI", found[1][1]) == (1, 0, 192)
+    actual_blocks = blocks(to_pcapng([packet(), packet("00" * 15)], "eth1 of r1 on r1-r2", 192))
+    assert [kind for kind, _ in actual_blocks] == [0x0A0D0D0A, 1, 6, 6]
+    assert actual_blocks[0][1][:4] == bytes.fromhex("4d3c2b1a")
+    assert b"eth1 of r1 on r1-r2" in actual_blocks[1][1]
+    assert struct.unpack_from("<HHI", actual_blocks[1][1]) == (1, 0, 192)
 
 
 def test_without_packets_it_is_a_file_too() -> None:
@@ -68,10 +68,10 @@ def test_times_are_two_halves(time_ns: int | None, high: int, low: int) -> None:
 
 
 def tool(name: str) -> str:
-    found = shutil.which(name)
-    if found is None:
+    place = shutil.which(name)
+    if place is None:
         pytest.skip(f"this machine has no {name}")
-    return found
+    return place
 
 
 def dissected(*argv: str) -> str:
@@ -110,8 +110,8 @@ def test_tshark_reads_it(file: Path) -> None:
 
 def test_capinfos_finds_nothing_wrong(file: Path) -> None:
     text = dissected(tool("capinfos"), "-M", str(file))
-    told = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in text.splitlines())}
-    assert told["File type"].endswith("pcapng")
-    assert told["File encapsulation"] in ("Ethernet", "ether")
-    assert told["File timestamp precision"].startswith("nanoseconds")
-    assert (told["Number of packets"], told["Data size"]) == ("2", "1588 bytes")
+    texts = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in text.splitlines())}
+    assert texts["File type"].endswith("pcapng")
+    assert texts["File encapsulation"] in ("Ethernet", "ether")
+    assert texts["File timestamp precision"].startswith("nanoseconds")
+    assert (texts["Number of packets"], texts["Data size"]) == ("2", "1588 bytes")

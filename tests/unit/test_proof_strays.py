@@ -82,8 +82,8 @@ def test_few_strays_are_told_and_many_make_a_trial_invalid() -> None:
     client, server = {"strays": {"datagrams": 2}}, {"strays": {"datagrams": FEW_STRAYS - 2}}
     notes = ["16 stray datagrams were refused or ignored"]
     assert judge_strays(client, server, own_packets=0) == (notes, [])
-    [told], [reason] = judge_strays(client, client, server, own_packets=0)
-    assert told.startswith("18 stray datagrams")
+    [output], [reason] = judge_strays(client, client, server, own_packets=0)
+    assert output.startswith("18 stray datagrams")
     assert reason.kind == "strays"
 
 
@@ -109,9 +109,11 @@ def counters(arrived: int = 0, sent: int = 0, again: int = 0, **tcpext: int) -> 
 def arrived(server: CountersAnswer, client: CountersAnswer, *drops: Drop) -> ArrivedSegments:
     """Segments that came to the server."""
     before = {"h1": counters(), "h2": counters()}
-    found = segment_evidence(("h1", "h2"), {7: "h2", 8: "r1"}, before, {"h1": client, "h2": server}, drops)
-    assert found is not None
-    return found["h2"]
+    actual_segment_evidence = segment_evidence(
+        ("h1", "h2"), {7: "h2", 8: "r1"}, before, {"h1": client, "h2": server}, drops
+    )
+    assert actual_segment_evidence is not None
+    return actual_segment_evidence["h2"]
 
 
 def drop(reason: str, packets: int, netns: int = 7) -> Drop:
@@ -120,33 +122,33 @@ def drop(reason: str, packets: int, netns: int = 7) -> Drop:
 
 
 def test_segments_that_the_peer_did_not_send_are_strays() -> None:
-    told = arrived(counters(arrived=1500), counters(sent=900, again=100))
-    assert (told.arrived, told.sent, told.strays) == (1500, 1000, 500)
+    remark = arrived(counters(arrived=1500), counters(sent=900, again=100))
+    assert (remark.arrived, remark.sent, remark.strays) == (1500, 1000, 500)
     # Those that were lost, and super-packets, are fewer that came.
     assert arrived(counters(arrived=100), counters(sent=1000)).strays == 0
 
 
 def test_segments_that_the_kernel_challenged_are_strays_also_among_super_packets() -> None:
     rose = {"TCPChallengeACK": 3, "TCPACKSkippedChallenge": 400}
-    told = arrived(counters(arrived=100, **rose), counters(sent=1000))
-    assert told.strays == 403
+    remark = arrived(counters(arrived=100, **rose), counters(sent=1000))
+    assert remark.strays == 403
     # A SYN that the peer had to send again may be among them.
     assert arrived(counters(arrived=100, **rose), counters(sent=1000, again=5)).strays == 398
-    assert told.refused == {"TCPChallengeACK": 3, "TCPACKSkippedChallenge": 400}
+    assert remark.refused == {"TCPChallengeACK": 3, "TCPACKSkippedChallenge": 400}
 
 
 def test_segments_outside_the_window_are_strays_but_for_the_peers_own_retransmissions() -> None:
     drops = drop("TCP_INVALID_SEQUENCE", 300), drop("TCP_INVALID_SEQUENCE", 50), drop("TCP_OFOMERGE", 900)
     elsewhere = drop("TCP_INVALID_SEQUENCE", 4000, netns=8)
-    told = arrived(counters(arrived=100), counters(sent=1000, again=30), *drops, elsewhere)
-    assert told.strays == 320
-    assert told.refused == {"TCP_INVALID_SEQUENCE": 350}
+    remark = arrived(counters(arrived=100), counters(sent=1000, again=30), *drops, elsewhere)
+    assert remark.strays == 320
+    assert remark.refused == {"TCP_INVALID_SEQUENCE": 350}
 
 
 def test_many_stray_segments_make_a_trial_invalid_and_few_are_not_told() -> None:
     def judged(strays: int) -> tuple[list[str], list[ReasonKind]]:
-        came = {"h2": ArrivedSegments(arrived=10_000, sent=10_000 - strays, strays=strays)}
-        notes, reasons = judge_strays({}, {}, own_packets=10_000, arrived=came)
+        fields = {"h2": ArrivedSegments(arrived=10_000, sent=10_000 - strays, strays=strays)}
+        notes, reasons = judge_strays({}, {}, own_packets=10_000, arrived=fields)
         return notes, kinds(reasons)
 
     assert judged(FEW_STRAYS) == ([], [])

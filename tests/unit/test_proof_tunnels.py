@@ -74,8 +74,8 @@ def test_only_what_changed_in_the_trial_counts(tunnel: Tunnel) -> None:
             "other": counters(1, 1),
         },
     }
-    found = tunnel_evidence(tunnel(), tunnels(early), tunnels(late), {})
-    assert found == {
+    actual_tunnel_evidence = tunnel_evidence(tunnel(), tunnels(early), tunnels(late), {})
+    assert actual_tunnel_evidence == {
         "r1": {"6in4-1": end(100, 50, 2, 1, drops={"ecn-invalid": count(3, 300)})},
         "r2": {"6in4-1": end(50, 100, slow={"outer-options": count(7, 7000)})},
     }
@@ -153,9 +153,9 @@ def test_an_end_that_carried_less_than_arrived(tunnel: Tunnel, out: int, into: i
 
 
 def test_an_end_that_could_not_be_asked(tunnel: Tunnel) -> None:
-    found = evidence(10, 2)
-    del found["r2"]
-    assert texts(check_tunnels(tunnel(), found, TRAFFIC)) == [
+    actual_evidence = evidence(10, 2)
+    del actual_evidence["r2"]
+    assert texts(check_tunnels(tunnel(), actual_evidence, TRAFFIC)) == [
         "r2 could not be asked for the counters of its tunnel 6in4-1"
     ]
 

@@ -60,14 +60,14 @@ INGRESS_NS = 1795819203293262073
 class Host:
     """An agent on a host that has these programs: what each prints, by a word of its command line."""
 
-    def __init__(self, **said: str) -> None:
-        self.text_by_command = said
+    def __init__(self, **message: str) -> None:
+        self.text_by_command = message
         self.now_ns = INGRESS_NS + 10**9
 
     def answer(self, request: Any) -> ExecAnswer:
-        found = [text for word, text in self.text_by_command.items() if word.replace("_", "-") in request.argv]
-        stdout = found[0] if found else ""
-        return ExecAnswer(exit=0 if found else 1, stdout=stdout, stderr="")
+        saids = [text for word, text in self.text_by_command.items() if word.replace("_", "-") in request.argv]
+        stdout = saids[0] if saids else ""
+        return ExecAnswer(exit=0 if saids else 1, stdout=stdout, stderr="")
 
     def call(self, op: str) -> dict[str, int]:
         assert op == "cpu"
@@ -96,19 +96,19 @@ def test_the_grandmaster_is_its_own_reference() -> None:
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda said: "sending: GET CURRENT_DATA_SET\n", "no ptp4l answers at /var/run/ptp4l"),
-        (lambda said: said.split("\t" + SLAVE + "-1 seq 4")[0], "does not report its PORT_PROPERTIES_NP"),
+        (lambda message: "sending: GET CURRENT_DATA_SET\n", "no ptp4l answers at /var/run/ptp4l"),
+        (lambda message: message.split("\t" + SLAVE + "-1 seq 4")[0], "does not report its PORT_PROPERTIES_NP"),
         (
-            lambda said: said.replace("stepsRemoved     1", "stepsRemoved     2"),
+            lambda message: message.replace("stepsRemoved     1", "stepsRemoved     2"),
             "ptp4l is 2 steps from its grandmaster",
         ),
-        (lambda said: said.replace("SLAVE", "LISTENING"), "has no time yet (its ports are listening)"),
-        (lambda said: said.replace("Delay    2438.0", "Delay    0.0"), "has no time yet"),
-        (lambda said: said.replace("SOFTWARE", "LEGACY"), "stamps packets by LEGACY"),
-        (lambda said: said.replace("-41.0", "soon"), "cannot be read"),
-        (lambda said: said.replace("-41.0", "nan"), "cannot be read"),
-        (lambda said: said.replace("1795819203293262073", "9" * 400), "cannot be read"),
-        (lambda said: said.replace("\t\tgmIdentity", "\t\tother"), "cannot be read"),
+        (lambda message: message.replace("SLAVE", "LISTENING"), "has no time yet (its ports are listening)"),
+        (lambda message: message.replace("Delay    2438.0", "Delay    0.0"), "has no time yet"),
+        (lambda message: message.replace("SOFTWARE", "LEGACY"), "stamps packets by LEGACY"),
+        (lambda message: message.replace("-41.0", "soon"), "cannot be read"),
+        (lambda message: message.replace("-41.0", "nan"), "cannot be read"),
+        (lambda message: message.replace("1795819203293262073", "9" * 400), "cannot be read"),
+        (lambda message: message.replace("\t\tgmIdentity", "\t\tother"), "cannot be read"),
     ],
 )
 def test_what_is_not_enough_is_no_reading(change: Callable[[str], str], why: str) -> None:
@@ -123,8 +123,8 @@ def test_a_hardware_clock_stands_between_the_system_and_the_grandmaster() -> Non
     # In TAI, which is 37 s ahead, and 1000 ns on top of that.
     tai_ns = 37 * 10**9 + 1000
     readings = [[at, at + tai_ns + 40, at + 100] for at in (0, 1000)] + [[2000, 2000 + tai_ns + 10, 2080]]
-    said = FOLLOWS.replace("SOFTWARE", "HARDWARE")
-    host = Host(pmc=said, lendable=lendable, hardware_clock=json.dumps({"readings": readings}))
+    changed = FOLLOWS.replace("SOFTWARE", "HARDWARE")
+    host = Host(pmc=changed, lendable=lendable, hardware_clock=json.dumps({"readings": readings}))
     reading = read_ptp(host)  # type: ignore[arg-type]
     assert (reading.low_ns, reading.high_ns) == (-tai_ns - 10 - 41 - 2438, -tai_ns + 60 - 41 + 2438)
     assert reading.reference == f"{MASTER} (hardware timestamps)"
@@ -136,9 +136,9 @@ def test_a_hardware_clock_stands_between_the_system_and_the_grandmaster() -> Non
 def test_readings_of_a_hardware_clock_narrow_the_difference() -> None:
     assert system_ahead_ns([[0, 1000, 900], [2000, 2900, 2950]]) == (-900, -100)
     assert system_ahead_ns([[0, 1000, 300], [2000, 3100, 2200]]) == (-1000, -900)
-    for said in ("", '{"readings": []}', '{"readings": [[1, 2]]}', '{"readings": [[1, "2", 3]]}'):
+    for item in ("", '{"readings": []}', '{"readings": [[1, 2]]}', '{"readings": [[1, "2", 3]]}'):
         with pytest.raises(AgentError, match="hardware-clock was answered"):
-            read_hardware_clock(said)
+            read_hardware_clock(item)
 
 
 def test_a_host_without_ptp_has_the_exchange_alone_and_says_why() -> None:
@@ -165,12 +165,12 @@ def facts(*clock: ClockReading) -> HostFacts:
     ("shift_ns", "words"), [(0, "which agree"), (10**6, "which do not agree, so one of them is wrong")]
 )
 def test_two_sources_agree_or_the_report_says_that_one_is_wrong(shift_ns: int, words: str) -> None:
-    one = facts(reading(-400_000, 500_000), by_ptp(shift_ns - 3_000, shift_ns + 1_000))
+    actual_facts = facts(reading(-400_000, 500_000), by_ptp(shift_ns - 3_000, shift_ns + 1_000))
     other = facts(reading(-400_000, 400_000), by_ptp(0, 0))
-    [(name, said)] = clock_properties({"lab1": one, "lab2": other})
+    [(name, output)] = clock_properties({"lab1": actual_facts, "lab2": other})
     assert name == "Clocks of lab1 and lab2"
     ptp = "is at most 3 µs off" if not shift_ns else "is 997 µs to 1.001 ms ahead"
-    assert said == f"that of lab1 is at most 900 µs off by exchanges over SSH and {ptp} by PTP, {words}"
+    assert output == f"that of lab1 is at most 900 µs off by exchanges over SSH and {ptp} by PTP, {words}"
 
 
 def test_what_has_no_common_reference_or_no_common_moment_is_not_compared() -> None:
@@ -184,8 +184,8 @@ def test_what_has_no_common_reference_or_no_common_moment_is_not_compared() -> N
 
 
 def test_clocks_that_nobody_steers_drift_between_the_readings() -> None:
-    one, other = by_ptp(-1, 1, is_steered=False), by_ptp(-1, 1, at_ns=10**9)
-    assert last_differences((one,), (other,)) == {"ptp": (-2 - 500_000, 2 + 500_000)}
+    host_clock, other = by_ptp(-1, 1, is_steered=False), by_ptp(-1, 1, at_ns=10**9)
+    assert last_differences((host_clock,), (other,)) == {"ptp": (-2 - 500_000, 2 + 500_000)}
 
 
 def test_intervals_agree_where_one_value_is_in_all() -> None:
@@ -195,8 +195,8 @@ def test_intervals_agree_where_one_value_is_in_all() -> None:
 
 def test_doctor_says_whether_there_is_ptp() -> None:
     capability = ptp_capability(facts(reading(-5, 5), by_ptp(-3_000, 1_000)))
-    said = f"the system's clock is -3000 to 1000 ns ahead of {MASTER}"
-    assert (capability.name, capability.answer, capability.reason) == ("PTP", "yes", said)
+    system_words = f"the system's clock is -3000 to 1000 ns ahead of {MASTER}"
+    assert (capability.name, capability.answer, capability.reason) == ("PTP", "yes", system_words)
     without = HostFacts(kernel="6.18", machine="x86_64", no_clock={"ptp": "no ptp4l answers"})
     assert (ptp_capability(without).answer, ptp_capability(without).reason) == ("no", "no ptp4l answers")
 
@@ -207,7 +207,7 @@ def test_clocks_are_looked_at_once_a_minute_and_kept(monkeypatch: pytest.MonkeyP
 
     def look(hub: object, hosts: dict[str, HostFacts]) -> dict[str, HostFacts]:
         looks.append(len(looks) + 1)
-        return {name: facts(*one.clock, reading(0, 1, at_ns=looks[-1])) for name, one in hosts.items()}
+        return {name: facts(*host.clock, reading(0, 1, at_ns=looks[-1])) for name, host in hosts.items()}
 
     monkeypatch.setattr(host_clocks, "with_clocks", look)
     environment = nowhere()
@@ -215,11 +215,11 @@ def test_clocks_are_looked_at_once_a_minute_and_kept(monkeypatch: pytest.MonkeyP
     writer = SimpleNamespace(manifest=SimpleNamespace(environment=environment))
     writer.save_manifest = lambda **changes: vars(writer.manifest).update(changes)
     watch = ClockWatch(None, writer, lambda: next(time_ns))  # type: ignore[arg-type]
-    found = []
+    collected = []
     for _ in range(5):
         watch.look()
-        found.append([one.realtime_ns for one in writer.manifest.environment.hosts["lab1"].clock])
-    assert found == [[0], [0], [0, 1], [0, 1], [0, 1, 2]]
+        collected.append([item.realtime_ns for item in writer.manifest.environment.hosts["lab1"].clock])
+    assert collected == [[0], [0], [0, 1], [0, 1], [0, 1, 2]]
     writer.manifest.environment = nowhere()
     watch.look()
     assert len(looks) == 2

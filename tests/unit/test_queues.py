@@ -112,7 +112,7 @@ def test_what_a_queue_can_hold(read: Read, settings: str, held_bytes: int) -> No
 
 
 @pytest.mark.parametrize(
-    ("settings", "key", "said"),
+    ("settings", "key", "message"),
     [
         ("queue: 20ms", "queue", "queue needs rate: add it, or leave queue out"),
         ("rate: 1Mbit, queue: 0 packets", "queue", '"0 packets" is not a queue: give a time (50ms), a size (100KiB)'),
@@ -145,7 +145,7 @@ def test_what_a_queue_can_hold(read: Read, settings: str, held_bytes: int) -> No
         ),
     ],
 )
-def test_what_is_wrong_is_said_where_it_stands(problems: Problems, settings: str, key: str, said: str) -> None:
-    [found] = problems(TEXT.format(link=settings))
-    assert found.startswith(f"test.yaml:4: topology.links.0.{key}: ")
-    assert said in found
+def test_what_is_wrong_is_said_where_it_stands(problems: Problems, settings: str, key: str, message: str) -> None:
+    [problem] = problems(TEXT.format(link=settings))
+    assert problem.startswith(f"test.yaml:4: topology.links.0.{key}: ")
+    assert message in problem

@@ -51,7 +51,7 @@ def test_a_refused_value_is_told_where_it_is_written() -> None:
 def test_a_setting_of_many_nodes_is_told_once(text: str) -> None:
     refusals = {(node, SETTING): REFUSAL for node in ("h1", "r1", "h2")}
     error = problems_of_settings(parse_yaml(text, "a.yaml"), refusals)
-    line = text.splitlines().index(next(one for one in text.splitlines() if SETTING in one)) + 1
+    line = text.splitlines().index(next(line for line in text.splitlines() if SETTING in line)) + 1
     assert str(error) == f"a.yaml:{line}: topology.sysctl.{SETTING}: in h1, r1, h2 the kernel {REFUSAL}"
 
 

@@ -42,14 +42,14 @@ def scripts(read: Read, link: str = "mtu: 1500") -> dict[str, NodeScript]:
 
 
 def test_a_link_is_made_once_with_both_ends_in_place(read: Read) -> None:
-    found = scripts(read)
-    made = [(name, line.split(" type veth peer ")) for name, script in found.items() for line in script.links]
-    assert [(name, words.split()[3], peer.split()[1], peer.split()[-1]) for name, (words, peer) in made] == [
+    actual_scripts = scripts(read)
+    links = [(name, line.split(" type veth peer ")) for name, script in actual_scripts.items() for line in script.links]
+    assert [(name, words.split()[3], peer.split()[1], peer.split()[-1]) for name, (words, peer) in links] == [
         ("h1", "eth0", "eth0", "{pid:r1}"),
         ("r1", "eth1", "eth0", "{pid:h2}"),
     ]
-    assert "address 02:00:00:00:01:01" in made[1][1][0]
-    assert "address 02:00:00:00:01:02" in made[1][1][1]
+    assert "address 02:00:00:00:01:01" in links[1][1][0]
+    assert "address 02:00:00:00:01:02" in links[1][1][1]
 
 
 def test_addresses_and_mtu(read: Read) -> None:
@@ -83,11 +83,11 @@ def test_a_link_too_small_for_ipv6_has_none(read: Read) -> None:
 
 
 def test_only_routers_forward(read: Read) -> None:
-    found = scripts(read)
-    assert found["r1"].sysctl["net.ipv4.ip_forward"] == "1"
-    assert found["r1"].sysctl["net.ipv6.conf.all.forwarding"] == "1"
-    assert "net.ipv4.ip_forward" not in found["h1"].sysctl
-    assert found["h1"].sysctl["net.ipv4.tcp_rmem"] == "4096 87380 6291456"
+    actual_scripts = scripts(read)
+    assert actual_scripts["r1"].sysctl["net.ipv4.ip_forward"] == "1"
+    assert actual_scripts["r1"].sysctl["net.ipv6.conf.all.forwarding"] == "1"
+    assert "net.ipv4.ip_forward" not in actual_scripts["h1"].sysctl
+    assert actual_scripts["h1"].sysctl["net.ipv4.tcp_rmem"] == "4096 87380 6291456"
 
 
 @pytest.mark.parametrize(
@@ -128,9 +128,9 @@ def test_only_routers_forward(read: Read) -> None:
     ],
 )
 def test_rate_queue_and_impairments(read: Read, link: str, queues: list[str]) -> None:
-    found = scripts(read, link)
+    actual_scripts = scripts(read, link)
     for node in ("h1", "r1"):
-        lines = [line for line in found[node].queues if " eth0 " in line]
+        lines = [line for line in actual_scripts[node].queues if " eth0 " in line]
         assert len(lines) == len(queues)
         assert all(wanted in line for line, wanted in zip(lines, queues, strict=True)), lines
 
@@ -173,11 +173,11 @@ class FakeNode:
 
     def execute(self, argv: list[str], stdin: str = "") -> Future[Completed]:
         self.done.append(" ".join(argv) + ": " + stdin)
-        said = next((words for word, words in self.fails.items() if word in stdin or word in argv), None)
+        fail = next((words for word, words in self.fails.items() if word in stdin or word in argv), None)
         future = Waited(self)
         self.running.append(future)
         self.most_running = max(self.most_running, len(self.running))
-        future.set_result(Completed(argv=argv, exit=0 if said is None else 1, stdout="", stderr=said or ""))
+        future.set_result(Completed(argv=argv, exit=0 if fail is None else 1, stdout="", stderr=fail or ""))
         return future
 
     def set_sysctl(self, values: object) -> Future[object]:
@@ -216,12 +216,12 @@ def nodes(**fails: dict[str, str]) -> dict[str, FakeNode]:
 
 
 def test_a_network_is_built_step_by_step(read: Read) -> None:
-    made = nodes()
-    build(network(read, "rate: 1Mbit"), made)
-    assert [line.split(":")[0].split(" -K")[0] for line in made["h1"].done] == [
+    actual_nodes = nodes()
+    build(network(read, "rate: 1Mbit"), actual_nodes)
+    assert [line.split(":")[0].split(" -K")[0] for line in actual_nodes["h1"].done] == [
         *("sysctl", "ip -batch -", "ip -batch -", "ethtool", "tc -batch -"),
     ]
-    assert "netns 101\n" in made["h1"].done[1]
+    assert "netns 101\n" in actual_nodes["h1"].done[1]
 
 
 def test_a_node_runs_one_command_at_a_time(read: Read) -> None:
@@ -230,10 +230,10 @@ def test_a_node_runs_one_command_at_a_time(read: Read) -> None:
     text = "topology:\n  nodes: {r1: router, " + ", ".join(f"h{i}: host" for i in leaves) + "}\n  links:\n"
     text += "".join(f"    - {{endpoints: [h{i}, r1], rate: 1Gbit}}\n" for i in leaves)
     topology = read(text + "between: [h1, h2]\npaths: {a: native4}\nworkloads: [ping]\n").topologies[0]
-    made = {name: FakeNode(index) for index, name in enumerate(topology.nodes)}
-    build(topology, made)
-    assert sum("ethtool" in line for line in made["r1"].done) == 40
-    assert max(node.most_running for node in made.values()) == 1
+    fake_nodes = {name: FakeNode(index) for index, name in enumerate(topology.nodes)}
+    build(topology, fake_nodes)
+    assert sum("ethtool" in line for line in fake_nodes["r1"].done) == 40
+    assert max(node.most_running for node in fake_nodes.values()) == 1
 
 
 @pytest.mark.parametrize(
@@ -274,8 +274,8 @@ def path_network(read: Read, path: str) -> Network:
 
 
 def test_a_tunnel_is_made_before_its_addresses_and_these_before_its_routes(read: Read) -> None:
-    found = render_path(path_network(read, "{6in4: {nodes: [r1, r2], pmtu: dynamic}}"), "kernel")
-    lines = script_text(found["r1"]).splitlines()
+    scripts = render_path(path_network(read, "{6in4: {nodes: [r1, r2], pmtu: dynamic}}"), "kernel")
+    lines = script_text(scripts["r1"]).splitlines()
     assert lines[-4:] == [
         "ip link add 6in4-1 type sit local 198.18.1.1 remote 198.18.1.2 ttl 64 tos inherit pmtudisc",
         "ip link set 6in4-1 mtu 1480 up",
@@ -284,8 +284,8 @@ def test_a_tunnel_is_made_before_its_addresses_and_these_before_its_routes(read:
     ]
     assert "ip address add 198.18.1.1/24 dev eth1" in lines
     assert not [line for line in lines if line.startswith("ip address add 2001:2:0:1:")]
-    assert not found["h1"].first_devices
-    assert not found["h1"].made_routes
+    assert not scripts["h1"].first_devices
+    assert not scripts["h1"].made_routes
 
 
 @pytest.mark.parametrize(
@@ -299,14 +299,14 @@ def test_a_tunnel_gets_no_super_packets_where_a_wire_of_its_node_carries_none(
     """They would reach the rate limiter of that wire as they are, which would count them as one packet."""
     text = TEXT.replace("LINK", link).replace("native4", "{6in4: [h1, h2]}")
     experiment = read(text)
-    found = render_path(install(experiment.paths[0], experiment.topologies[0], ("h1", "h2")), engine)
-    assert [line for line in found["h1"].made_addresses if "gso" in line] == segments
-    assert [line for line in found["h2"].made_addresses if "gso" in line] == []
+    scripts = render_path(install(experiment.paths[0], experiment.topologies[0], ("h1", "h2")), engine)
+    assert [line for line in scripts["h1"].made_addresses if "gso" in line] == segments
+    assert [line for line in scripts["h2"].made_addresses if "gso" in line] == []
 
 
 def test_what_only_the_agent_does_is_a_comment_in_the_script(read: Read) -> None:
-    found = render_path(path_network(read, "{6in4: [r1, r2]}"), "ebpf")
-    [line] = [line for line in script_text(found["r1"]).splitlines() if line.startswith("#")]
+    scripts = render_path(path_network(read, "{6in4: [r1, r2]}"), "ebpf")
+    [line] = [line for line in script_text(scripts["r1"]).splitlines() if line.startswith("#")]
     assert line.startswith('# the agent: tunnel-add {"device": "6in4-1", "mtu_bytes": 1480, "outer": "ipv4"')
 
 
@@ -333,21 +333,21 @@ ADVERTISED = {"router": "fe80::200:5efe:c612:102", "prefixes": [{"prefix": "2001
 
 
 def test_stages_follow_one_another_and_routes_come_last(read: Read) -> None:
-    made = four(h1={"router-solicit": ADVERTISED})
-    installed = build_path(path_network(read, "{isatap: [h1, r2]}"), "ebpf", made)
+    four_nodes = four(h1={"router-solicit": ADVERTISED})
+    installed = build_path(path_network(read, "{isatap: [h1, r2]}"), "ebpf", four_nodes)
     assert installed.install_ns > 0
     assert (installed.undo, installed.programs) == ([], [])
-    steps = asked(made["h1"], "tunnel-add", "router-solicit", "isatap-1")
+    steps = asked(four_nodes["h1"], "tunnel-add", "router-solicit", "isatap-1")
     assert [step.split(":")[0] for step in steps] == ["tunnel-add", "router-solicit", "ip -batch -", "ip -batch -"]
     assert "address add 2001:db8::200:5efe:c612:1/64 dev isatap-1 nodad" in steps[2]
     assert "route add default via fe80::200:5efe:c612:102 dev isatap-1" in steps[3]
-    assert asked(made["r2"], "router-advertise")
+    assert asked(four_nodes["r2"], "router-advertise")
 
 
 def test_an_answer_that_is_not_the_expected_one_fails_the_network(read: Read) -> None:
-    made = four(h1={"router-solicit": ADVERTISED | {"router": "fe80::1"}})
+    four_nodes = four(h1={"router-solicit": ADVERTISED | {"router": "fe80::1"}})
     with pytest.raises(LabError) as caught:
-        build_path(path_network(read, "{isatap: [h1, r2]}"), "ebpf", made)
+        build_path(path_network(read, "{isatap: [h1, r2]}"), "ebpf", four_nodes)
     assert str(caught.value) == (
         "building the network: router-solicit in h1: the router fe80::1 advertised itself, "
         "where fe80::200:5efe:c612:102 was expected"
@@ -355,14 +355,14 @@ def test_an_answer_that_is_not_the_expected_one_fails_the_network(read: Read) ->
 
 
 def test_what_one_node_answered_is_asked_of_the_other_and_undone_in_the_reverse_order(read: Read) -> None:
-    made = four(
+    four_nodes = four(
         r2={"broker-start": {"port": 4242}},
         h1={"broker-request": {"device": "broker-1", "address": "2001:db8:b00::2/64"}},
     )
-    undo = build_path(path_network(read, "{tunnel-broker: [h1, r2]}"), "ebpf", made).undo
-    [request] = asked(made["h1"], "broker-request")
+    undo = build_path(path_network(read, "{tunnel-broker: [h1, r2]}"), "ebpf", four_nodes).undo
+    [request] = asked(four_nodes["h1"], "broker-request")
     assert '"port": 4242' in request
-    assert [(one.node, one.op, dict(one.fields)) for one in undo] == [
+    assert [(item.node, item.op, dict(item.fields)) for item in undo] == [
         ("h1", "broker-release", {"device": "broker-1"}),
         ("r2", "broker-stop", {}),
     ]
@@ -379,8 +379,8 @@ def test_what_one_node_answered_is_asked_of_the_other_and_undone_in_the_reverse_
 def test_a_mechanism_that_cannot_be_installed_names_node_and_cause(
     read: Read, path: str, node: str, word: str, message: str
 ) -> None:
-    made = four()
-    made[node].fails[word] = "no such right"
+    four_nodes = four()
+    four_nodes[node].fails[word] = "no such right"
     with pytest.raises(LabError) as caught:
-        build_path(path_network(read, path), "ebpf", made)
+        build_path(path_network(read, path), "ebpf", four_nodes)
     assert str(caught.value).startswith(message)

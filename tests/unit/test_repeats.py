@@ -38,7 +38,9 @@ FIRST = PlannedTrial(block=1, combination="c0001", path="ipv6")
 
 def trial(*kinds: ReasonKind, planned: PlannedTrial = FIRST, status: str | None = None) -> TrialRecord:
     """A trial with these reasons, as it is recorded."""
-    [some, *_] = [one for one in synthetic.small().trials if one.path == planned.path and one.combination == "c0001"]
+    [some, *_] = [
+        trial for trial in synthetic.small().trials if trial.path == planned.path and trial.combination == "c0001"
+    ]
     return replace(
         some,
         key=planned.key,
@@ -115,14 +117,14 @@ def disturbed(*hits: str, kind: ReasonKind = LATE) -> Callable[[PlannedTrial], l
 def test_a_repeat_follows_at_once(read: Read, run: Runner) -> None:
     experiment = read(TEXT + "blocks: 2\n")
     assert experiment.repeats == 2
-    order = [one.key for one in all_trials(experiment)]
+    order = [all_trial.key for all_trial in all_trials(experiment)]
     hit = order[2]
     machine = Machine(wrong=disturbed(hit, f"{hit}+1"))
     records = run(experiment, machine)
     wanted = [*order[:3], f"{hit}+1", f"{hit}+2", *order[3:]]
-    assert machine.began == [one.key for one in machine.records] == wanted
-    assert [one.sequence for one in machine.records] == list(range(1, len(wanted) + 1))
-    assert [one.status for one in machine.records if one.key.startswith(hit)] == ["invalid", "invalid", "ok"]
+    assert machine.began == [record.key for record in machine.records] == wanted
+    assert [record.sequence for record in machine.records] == list(range(1, len(wanted) + 1))
+    assert [record.status for record in machine.records if record.key.startswith(hit)] == ["invalid", "invalid", "ok"]
     assert repeated(records).valid == 1
 
 
@@ -149,7 +151,7 @@ def every_third(planned: PlannedTrial) -> list[ReasonKind]:
 def test_a_run_that_was_killed_between_two_attempts_goes_on_with_the_second(kind: str, read: Read, run: Runner) -> None:
     experiment = read(TEXT + "blocks: 3\n")
     whole = run(experiment, Machine(wrong=every_third))
-    keys = [one.key for one in whole]
+    keys = [item.key for item in whole]
     repeats = [number for number, key in enumerate(keys, 1) if "+" in key]
     assert len(repeats) > 2
     for number in repeats if kind == "repeat" else set(range(1, len(keys) + 1)) - set(repeats):
@@ -157,7 +159,7 @@ def test_a_run_that_was_killed_between_two_attempts_goes_on_with_the_second(kind
         with pytest.raises(KeyboardInterrupt):
             run(experiment, machine)
         again = Machine(wrong=every_third)
-        assert [one.key for one in run(experiment, again, machine.records)] == keys
+        assert [item.key for item in run(experiment, again, machine.records)] == keys
         assert again.began[0] == keys[number - 1]
 
 
@@ -166,7 +168,7 @@ def test_a_repeat_does_not_begin_that_would_end_too_late(read: Read, run: Runner
     machine = Machine(wrong=lambda planned: [LATE] if planned.block > 1 else [])
     records = run(experiment, machine)
     assert machine.now_ns <= 12 * TRIAL_NS
-    assert max(one.block for one in records) == 2
+    assert max(record.block for record in records) == 2
 
 
 def test_the_time_that_is_left_has_as_many_repeats_as_there_were(read: Read, run: Runner) -> None:
@@ -195,15 +197,15 @@ AGAIN, THIRD = replace(FIRST, repeat=1), replace(FIRST, repeat=2)
 
 
 def test_every_attempt_is_a_record_and_the_manifest_vouches_for_each(tmp_path: Path) -> None:
-    found = stored(tmp_path / "run", trial(LATE), trial(LATE, planned=AGAIN), trial(planned=THIRD))
-    assert [(one.key, one.repeat, one.status) for one in found.trials] == [
+    actual_stored = stored(tmp_path / "run", trial(LATE), trial(LATE, planned=AGAIN), trial(planned=THIRD))
+    assert [(trial.key, trial.repeat, trial.status) for trial in actual_stored.trials] == [
         ("b001-c0001-ipv6", None, "invalid"),
         ("b001-c0001-ipv6+1", 1, "invalid"),
         ("b001-c0001-ipv6+2", 2, "ok"),
     ]
-    assert verify_run(found) == []
-    assert found.manifest.accepted.keys() == {one.key for one in found.trials}
-    assert found.manifest.experiment.repeats == 2
+    assert verify_run(actual_stored) == []
+    assert actual_stored.manifest.accepted.keys() == {trial.key for trial in actual_stored.trials}
+    assert actual_stored.manifest.experiment.repeats == 2
     (tmp_path / "run" / "trials" / AGAIN.key / "trial.json").write_bytes(b"{}")
     assert any(AGAIN.key in problem for problem in verify_run(read_run(tmp_path / "run")))
     writer, _ = open_run(stored(tmp_path / "sound", trial(LATE), trial(planned=AGAIN)).directory)
@@ -211,7 +213,7 @@ def test_every_attempt_is_a_record_and_the_manifest_vouches_for_each(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("records", "repeats", "said", "left"),
+    ("records", "repeats", "message", "left"),
     [
         (
             [trial(), trial(planned=AGAIN)],
@@ -226,13 +228,13 @@ def test_every_attempt_is_a_record_and_the_manifest_vouches_for_each(tmp_path: P
     ],
 )
 def test_a_repeat_that_the_rule_does_not_allow_is_no_trial(
-    records: list[TrialRecord], repeats: int, said: str, left: list[int | None], tmp_path: Path
+    records: list[TrialRecord], repeats: int, message: str, left: list[int | None], tmp_path: Path
 ) -> None:
-    found = stored(tmp_path / "run", *records, repeats=repeats)
-    [problem] = found.problems
-    assert said in problem
+    actual_stored = stored(tmp_path / "run", *records, repeats=repeats)
+    [problem] = actual_stored.problems
+    assert message in problem
     assert "trial.json: damaged trial record" in problem
-    assert [one.repeat for one in found.trials] == left
+    assert [trial.repeat for trial in actual_stored.trials] == left
 
 
 def test_what_repeats_an_undue_repeat_is_undue() -> None:
@@ -258,34 +260,36 @@ def run_with_repeats() -> Run:
     return synthetic.disturb(synthetic.small(), FIRST.key, 2).in_memory()
 
 
-def test_the_repeat_takes_the_place_of_its_trial_in_the_findings(told: Run) -> None:
-    undisturbed = synthetic.replace_run(synthetic.small(), experiment=told.manifest.experiment).in_memory()
-    ours, theirs = analyse(told), analyse(undisturbed)
-    assert [(one.n, one.ratio, one.ci_low) for one in ours.findings] == [
-        (one.n, one.ratio, one.ci_low) for one in theirs.findings
+def test_the_repeat_takes_the_place_of_its_trial_in_the_findings(run_with_repeats: Run) -> None:
+    undisturbed = synthetic.replace_run(synthetic.small(), experiment=run_with_repeats.manifest.experiment).in_memory()
+    ours, theirs = analyse(run_with_repeats), analyse(undisturbed)
+    assert [(finding.n, finding.ratio, finding.ci_low) for finding in ours.findings] == [
+        (finding.n, finding.ratio, finding.ci_low) for finding in theirs.findings
     ]
-    assert [one.value for one in ours.estimates] == [one.value for one in theirs.estimates]
+    assert [estimate.value for estimate in ours.estimates] == [estimate.value for estimate in theirs.estimates]
 
 
-def test_what_the_report_says(told: Run) -> None:
+def test_what_the_report_says(run_with_repeats: Run) -> None:
     before = validity.trials(synthetic.small().in_memory())
-    counted = validity.trials(told)
+    counted = validity.trials(run_with_repeats)
     assert (counted.repeats, counted.repeats_valid) == (2, 1)
     assert (counted.total, counted.ok) == (before.total + 2, before.ok)
     assert counted.summary.startswith(f"{before.total + 2} trials (2 of them repeats): {before.ok} ok, ")
-    assert ("Repeats", "2, of which 1 valid (at most 2 of a trial that the machine disturbed)") in run_properties(told)
+    assert ("Repeats", "2, of which 1 valid (at most 2 of a trial that the machine disturbed)") in run_properties(
+        run_with_repeats
+    )
     assert (
         "A trial is repeated at once, at most 2 times, if all of its reasons are disturbances of the machine "
         "(clock-step, emulator-late, late-timers, processors-changed)."
-    ) in method(told)
-    assert repeat_remarks(told.trials, 2) == [
+    ) in method(run_with_repeats)
+    assert repeat_remarks(run_with_repeats.trials, 2) == [
         "1 trial was repeated within the block because the machine was disturbed (late-timers in 2), by a rule that "
         "was fixed before the run and does not depend on metrics: at most 2 times each. 2 repeats gave 1 valid trial. "
         "The repeated trials are invalid, and are listed."
     ]
-    text = FORMATS["terminal"].render(told, analyse(told))
+    text = FORMATS["terminal"].render(run_with_repeats, analyse(run_with_repeats))
     assert "1 trial was repeated within the block" in " ".join(str(text).split())
-    markdown = str(FORMATS["md"].render(told, analyse(told)))
+    markdown = str(FORMATS["md"].render(run_with_repeats, analyse(run_with_repeats)))
     assert markdown.index("1 trial was repeated") > markdown.index("## Trials that do not count")
 
 
@@ -302,12 +306,12 @@ def test_a_run_without_the_rule_says_nothing_of_it() -> None:
     assert repeat_remarks(run.trials, 0) == []
 
 
-def test_the_table_of_trials_says_which_are_repeats(told: Run, tmp_path: Path) -> None:
+def test_the_table_of_trials_says_which_are_repeats(run_with_repeats: Run, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
-    write_derived(replace(told, directory=tmp_path / "run"), {})
+    write_derived(replace(run_with_repeats, directory=tmp_path / "run"), {})
     column = pq.read_table(tmp_path / "run" / "trials.parquet").column("repeat")
     assert str(column.type) == "int64"
-    assert [one for one in column.to_pylist() if one is not None] == [1, 2]
+    assert [item for item in column.to_pylist() if item is not None] == [1, 2]
 
 
 def test_events_say_which_repeat_a_trial_is() -> None:
@@ -320,13 +324,13 @@ def test_events_say_which_repeat_a_trial_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [("11", "repeats must be from 0 to 10, not 11"), ("-1", "from 0 to 10"), ("yes", 'a whole number, not "yes"')],
 )
-def test_a_number_of_repeats_that_is_none(given: str, said: str, problems: Any) -> None:
+def test_a_number_of_repeats_that_is_none(given: str, message: str, problems: Any) -> None:
     [problem] = problems(TEXT + f"repeats: {given}\n")
-    assert said in problem
+    assert message in problem
 
 
 def test_a_plan_has_no_repeats(read: Read) -> None:
-    assert all(one.repeat is None for one in block_order(read(TEXT), 1))
+    assert all(item.repeat is None for item in block_order(read(TEXT), 1))

@@ -59,36 +59,38 @@ def _with(run, calibration):
 
 
 def test_without_a_calibration_there_is_one_plain_line(small):
-    said = terminal.render(small, analyse(small))
-    assert " ".join(said.split()).count(calibrated.NONE) == 1
+    render = terminal.render(small, analyse(small))
+    assert " ".join(render.split()).count(calibrated.NONE) == 1
     assert json.document(small, analyse(small))["calibration"] is None
 
 
 def test_the_range_is_what_all_paths_have_in_common(small):
     run = _with(small, CALIBRATION)
-    said = calibrated.sentence(run, analyse(run))
-    assert "Calibrated on 2023-11-14: " in said
-    assert "Goodput, TCP trusted from 1 Mbit/s to 300 Mbit/s, ± 0.05 %" in said
+    sentence = calibrated.sentence(run, analyse(run))
+    assert "Calibrated on 2023-11-14: " in sentence
+    assert "Goodput, TCP trusted from 1 Mbit/s to 300 Mbit/s, ± 0.05 %" in sentence
 
 
 def test_false_alarms_are_told_with_a_range_or_without(small):
     alarms = ComparisonErrors(
         realtime_ns=CALIBRATION.realtime_ns, comparisons=200, false=1, changed=50, found=49, change=-0.03
     )
-    told = (
+    sentences = (
         "1 of 200 comparisons of equal paths showed a difference. "
         "A difference of 3 % was found in 49 of 50 (2023-11-14)."
     )
     for ranges, before in ((CALIBRATION.ranges, "± 0.05 %"), ((), calibrated.NONE)):
         run = _with(small, replace(CALIBRATION, ranges=ranges, false_alarms=alarms))
-        said = calibrated.sentence(run, analyse(run))
-        assert before in said
-        assert said.endswith(f" {told}")
+        sentence = calibrated.sentence(run, analyse(run))
+        assert before in sentence
+        assert sentence.endswith(f" {sentences}")
 
 
 def test_results_outside_of_the_range_are_told_once_a_quantity(small):
     analysis = analyse(small)
-    narrow = tuple(replace(one, greatest=1e6) for one in CALIBRATION.ranges if one.metric == "tcp-goodput")
+    narrow = tuple(
+        replace(each_range, greatest=1e6) for each_range in CALIBRATION.ranges if each_range.metric == "tcp-goodput"
+    )
     run = _with(small, replace(CALIBRATION, ranges=narrow))
     (warning,) = calibrated.warnings(run, analysis)
     assert warning.startswith("Goodput, TCP: ")

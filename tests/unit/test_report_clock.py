@@ -60,15 +60,15 @@ def test_a_real_clock_needs_no_word() -> None:
 
 
 def test_nanoseconds_of_cpu_time_are_instructions() -> None:
-    real, counted = (analyse(run_by(one)) for one in (synthetic.environment(), virtual(instruction_ns=2)))
-    before = [one for one in real.estimates if one.metric == "cpu_per_byte"]
-    after = [one for one in counted.estimates if one.metric == "instructions_per_byte"]
+    real, counted = (analyse(run_by(item)) for item in (synthetic.environment(), virtual(instruction_ns=2)))
+    before = [estimate for estimate in real.estimates if estimate.metric == "cpu_per_byte"]
+    after = [estimate for estimate in counted.estimates if estimate.metric == "instructions_per_byte"]
     assert before
-    assert [one.value for one in after] == [one.value / 2 for one in before]
-    assert [one.ci_low for one in after] == [None if one.ci_low is None else one.ci_low / 2 for one in before]
-    assert {one.unit for one in after} == {"instructions"}
-    assert not any(one.metric.startswith("cpu_per") for one in counted.estimates)
-    ratios = [[one.ratio for one in found.findings] for found in (real, counted)]
+    assert [item.value for item in after] == [item.value / 2 for item in before]
+    assert [item.ci_low for item in after] == [None if item.ci_low is None else item.ci_low / 2 for item in before]
+    assert {item.unit for item in after} == {"instructions"}
+    assert not any(estimate.metric.startswith("cpu_per") for estimate in counted.estimates)
+    ratios = [[finding.ratio for finding in item.findings] for item in (real, counted)]
     assert ratios[0] == ratios[1]
 
 
@@ -82,10 +82,10 @@ def test_comparisons_of_runs_are_told_likewise() -> None:
 def test_the_kernels_of_emulated_machines_stand_with_their_emulator() -> None:
     guests = {name: replace(virtual(name), kernel=f"{name[7:]}.0") for name in ("debian-5.10", "debian-6.12")}
     run = synthetic.replace_run(synthetic.small(), environment=guests["debian-5.10"], guests=guests).in_memory()
-    found = dict(environment_properties(run))
-    assert found["Clock"] == "virtual clock of 1 ns an instruction"
-    assert found["Kernel debian-6.12"] == "6.12.0 (QEMU 10.0.2, tcg, seed 7)"
-    assert "Kernel" not in found
+    by_name = dict(environment_properties(run))
+    assert by_name["Clock"] == "virtual clock of 1 ns an instruction"
+    assert by_name["Kernel debian-6.12"] == "6.12.0 (QEMU 10.0.2, tcg, seed 7)"
+    assert "Kernel" not in by_name
 
 
 def test_trials_by_several_clocks_are_in_no_report() -> None:
@@ -106,10 +106,10 @@ def test_virtual_units_have_the_prefix_that_reads_best() -> None:
 
 def test_ours_beside_a_papers_numbers_say_that_they_are_virtual() -> None:
     run = synthetic.replace_run(synthetic.transition(blocks=3), environment=virtual()).in_memory()
-    found = analyse(run, load_paper("raicu-zeadally-transition"))
-    timed = [one for one in found.published if one.unit in TIMED_UNITS]
+    analysis = analyse(run, load_paper("raicu-zeadally-transition"))
+    timed = [item for item in analysis.published if item.unit in TIMED_UNITS]
     assert timed
-    assert all(one.note.endswith("ours is measured by a virtual clock") for one in timed)
-    assert found.claims
-    assert all(claim.evidence[-1] == "our times are virtual" for claim in found.claims)
-    assert all(table.note.endswith("Ours are measured by a virtual clock.") for table in found.tables)
+    assert all(item.note.endswith("ours is measured by a virtual clock") for item in timed)
+    assert analysis.claims
+    assert all(claim.evidence[-1] == "our times are virtual" for claim in analysis.claims)
+    assert all(table.note.endswith("Ours are measured by a virtual clock.") for table in analysis.tables)

@@ -60,12 +60,12 @@ def test_the_folder_of_a_report_is_made(sixbench: Callable[..., Any], run_direct
 def test_a_part_of_a_report(sixbench: Callable[..., Any], run_directory: Path) -> None:
     whole = sixbench("report", run_directory, "-f", "latex").stdout
     findings = json.loads(sixbench("report", run_directory, "--json").stdout)["findings"]
-    metric = next(one["metric"] for one in findings if one["workload"] == "tcp-stream")
+    metric = next(finding["metric"] for finding in findings if finding["workload"] == "tcp-stream")
     part = sixbench("report", run_directory, "-f", "latex", "--workload", "tcp-stream", "--metric", metric)
     assert part.exit == 0
     assert 0 < part.stdout.count(r"\begin{table") < whole.count(r"\begin{table")
     chosen = json.loads(sixbench("report", run_directory, "--json", "--metric", metric).stdout)["findings"]
-    assert chosen == [{**one, "headline": True} for one in findings if one["metric"] == metric]
+    assert chosen == [{**finding, "headline": True} for finding in findings if finding["metric"] == metric]
 
 
 @pytest.mark.parametrize(("option", "name"), [("--metric", "goodputt"), ("--workload", "tcp-streams")])

@@ -59,12 +59,14 @@ def test_evidence_adds_up_over_trials_link_by_link() -> None:
 
 
 def test_packets_are_shown_once_for_links_on_which_they_are_alike() -> None:
-    found = packets_in(synthetic.transition(blocks=1).in_memory())
-    assert [(one.links, one.stack.text, one.stack.payload_bytes) for one in found["router-to-router"].packets] == [
+    packets = packets_in(synthetic.transition(blocks=1).in_memory())
+    assert [
+        (packet.links, packet.stack.text, packet.stack.payload_bytes) for packet in packets["router-to-router"].packets
+    ] == [
         (("h1-r1", "r2-h2"), "Ethernet / IPv6 / TCP", 1408),
         (("r1-r2",), "Ethernet / IPv4 / IPv6 / TCP", 1408),
     ]
-    [native] = found["ipv4"].packets
+    [native] = packets["ipv4"].packets
     assert (native.links, native.stack.total_bytes) == (("h1-r1", "r1-r2", "r2-h2"), 1514)
 
 
@@ -79,7 +81,7 @@ def test_a_larger_packet_that_the_path_does_not_claim_is_not_its_packet() -> Non
 
     run = replace(run, trials=[replace(trial, evidence=with_stray(trial.evidence)) for trial in run.trials])
     packets = packets_in(run)["router-to-router"].packets
-    assert [one.stack.total_bytes for one in packets] == [1494, 1514]
+    assert [packet.stack.total_bytes for packet in packets] == [1494, 1514]
 
 
 def test_payload_of_a_fragment_is_what_is_in_it() -> None:
@@ -112,10 +114,10 @@ def test_runs_of_earlier_versions_can_be_read() -> None:
     paths = {path.name: path for path in run.manifest.experiment.paths}
     trials = [replace(trial, evidence=old_evidence(paths[trial.path], link)) for trial in run.trials]
     path = found_in(replace(run, trials=trials).in_memory())["ipv6"]
-    found = path.of(PacketSum)
-    assert found.middle is found.links[0]
-    assert (found.middle.link, found.middle.claimed, found.middle.seen) == ("r1-r2", ["ipv6"], {"ipv6": 192})
-    assert [(one.links, one.stack.text) for one in found.packets] == [(("r1-r2",), "Ethernet / IPv6 / TCP")]
+    result = path.of(PacketSum)
+    assert result.middle is result.links[0]
+    assert (result.middle.link, result.middle.claimed, result.middle.seen) == ("r1-r2", ["ipv6"], {"ipv6": 192})
+    assert [(packet.links, packet.stack.text) for packet in result.packets] == [(("r1-r2",), "Ethernet / IPv6 / TCP")]
     assert path.of(TunnelSum).ends == []
 
 
@@ -139,12 +141,12 @@ NOTHING = {"packets": 0, "bytes": 0}
 )
 def test_evidence_may_lack_anything_and_say_anything_that_its_form_has(odd: dict[str, Any]) -> None:
     run = of_all_trials(odd)
-    found = found_in(run)
-    assert list(found) == ["ipv4", "ipv4-again", "ipv6"]
-    assert not any(item.of(PacketSum).families for item in found.values())
-    links = [link for item in found.values() for link in item.of(PacketSum).links]
+    result = found_in(run)
+    assert list(result) == ["ipv4", "ipv4-again", "ipv6"]
+    assert not any(item.of(PacketSum).families for item in result.values())
+    links = [link for item in result.values() for link in item.of(PacketSum).links]
     assert all(link.max_ip_bytes is None and not link.seen for link in links)
-    assert all(end.carried_packets == 0 for item in found.values() for end in item.of(TunnelSum).ends)
+    assert all(end.carried_packets == 0 for item in result.values() for end in item.of(TunnelSum).ends)
     path_descriptions(run)
 
 
@@ -240,9 +242,9 @@ def test_paths_say_where_they_are_installed_and_how_long_that_took() -> None:
 
 
 def test_mtus_of_all_networks_are_named() -> None:
-    found = {item.path.name: item for item in path_descriptions(synthetic.many_levels(blocks=1).in_memory())}
-    assert found["router-to-router"].mtu_bytes == [1480, 8980]
-    assert found["ipv4"].mtu_bytes == []
+    items = {item.path.name: item for item in path_descriptions(synthetic.many_levels(blocks=1).in_memory())}
+    assert items["router-to-router"].mtu_bytes == [1480, 8980]
+    assert items["ipv4"].mtu_bytes == []
 
 
 def test_the_addresses_behind_translation_are_both_named() -> None:

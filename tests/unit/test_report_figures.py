@@ -56,9 +56,9 @@ def test_every_workload_and_headline_metric_has_a_figure() -> None:
 @pytest.mark.parametrize("name", ["no_trials", "no_valid_trial"])
 def test_a_run_without_values_has_the_network_only(name: str) -> None:
     run: Run = getattr(synthetic, name)().in_memory()
-    found = {drawing.name for drawing in drawings(run, plain_analysis(run))}
-    assert found <= {"network", "headers"}
-    assert "network" in found
+    names = {drawing.name for drawing in drawings(run, plain_analysis(run))}
+    assert names <= {"network", "headers"}
+    assert "network" in names
 
 
 def test_names_are_unique_and_safe_as_files() -> None:
@@ -106,31 +106,36 @@ def test_texts_are_not_formulas_and_unknown_letters_are_no_error(run: Run) -> No
     levels: dict[str, Scalar] = {"net_ipv4_tcp_congestion_control": hostile}
     titled = replace(
         analysis,
-        estimates=[replace(one, levels=levels) if one.workload == "ping" else one for one in analysis.estimates],
-        findings=[replace(one, levels=levels) if one.workload == "ping" else one for one in analysis.findings],
+        estimates=[
+            replace(estimate, levels=levels) if estimate.workload == "ping" else estimate
+            for estimate in analysis.estimates
+        ],
+        findings=[
+            replace(finding, levels=levels) if finding.workload == "ping" else finding for finding in analysis.findings
+        ],
         published=[PublishedComparison(source=f"Table 1, {hostile}", what=hostile, published=94.0, unit="bit/s")],
     )
-    found = [d for d in drawings(run, titled) if d.name in ("published", "ping-values")]
-    assert len(found) == 2
-    for drawing in found:
+    actual_drawings = [d for d in drawings(run, titled) if d.name in ("published", "ping-values")]
+    assert len(actual_drawings) == 2
+    for drawing in actual_drawings:
         assert hostile in svg(drawing)
         assert save.render(drawing.draw(WIDTH_IN), "png").startswith(b"\x89PNG")
 
 
 def test_importing_reports_does_not_import_slow_libraries() -> None:
     code = "import sys, sixbench.report; print(sorted({'matplotlib', 'jinja2', 'rich', 'pyarrow'} & set(sys.modules)))"
-    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert made.stdout.strip() == "[]"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 # --- style --------------------------------------------------------------------------------------------------------
 
 
 def test_a_path_has_one_colour_in_all_figures(run: Run) -> None:
-    found = {drawing.name: svg(drawing) for drawing in drawings(run, plain_analysis(run))}
+    svgs = {drawing.name: svg(drawing) for drawing in drawings(run, plain_analysis(run))}
     for name in ("network", "tcp-stream-goodput", "ping-values", "ping-rtt-distribution", "tcp-stream-time"):
-        assert palette.variable("#0072b2") in found[name], name
-        assert palette.variable("#d55e00") in found[name], name
+        assert palette.variable("#0072b2") in svgs[name], name
+        assert palette.variable("#d55e00") in svgs[name], name
 
 
 def test_an_aa_path_looks_like_the_path_it_repeats() -> None:
@@ -274,8 +279,8 @@ def test_packets_are_drawn_header_by_header_on_the_links_where_they_differ() -> 
     run = synthetic.transition(blocks=1).in_memory()
     [drawing] = [d for d in drawings(run, NOTHING) if d.name == "headers"]
     text = svg(drawing)
-    for said in (">h1-r1, r2-h2<", ">r1-r2<", ">1494 B<", ">1408<", ">6over4, ebpf<"):
-        assert said in text, said
+    for item in (">h1-r1, r2-h2<", ">r1-r2<", ">1494 B<", ">1408<", ">6over4, ebpf<"):
+        assert item in text, item
     assert text.count(">1514 B<") == 4
     assert "offload" not in drawing.caption
 
@@ -295,12 +300,12 @@ def test_packets_of_very_many_paths_are_drawn_on_several_pages() -> None:
 def test_what_the_baseline_has_no_value_of_is_shown_and_not_compared() -> None:
     run = synthetic.transition(blocks=3).in_memory()
     analysis = plain_analysis(run)
-    found = {d.name: d for d in drawings(run, analysis)}
-    alone = svg(found["tcp-stream-bpf-encapsulate"])
+    result = {d.name: d for d in drawings(run, analysis)}
+    alone = svg(result["tcp-stream-bpf-encapsulate"])
     assert "host-to-host" in alone
     assert "router-to-router" not in alone
-    assert "change against" not in found["tcp-stream-bpf-encapsulate"].caption
-    values = svg(found["tcp-connect-values"])
+    assert "change against" not in result["tcp-stream-bpf-encapsulate"].caption
+    values = svg(result["tcp-connect-values"])
     assert "Run time of the encapsulating program (ns), not compared: ipv6 has none" in values
 
 
@@ -325,8 +330,8 @@ def test_curves_end_before_the_last_thousandth() -> None:
 
 
 def test_two_figures_of_a_page_share_no_id(run: Run) -> None:
-    made = [svg(drawing) for drawing in drawings(run, plain_analysis(run))[:4]]
-    ids = [set(re.findall(r' id="([^"]+)"', text)) for text in made]
+    svgs = [svg(drawing) for drawing in drawings(run, plain_analysis(run))[:4]]
+    ids = [set(re.findall(r' id="([^"]+)"', text)) for text in svgs]
     assert all(not ids[a] & ids[b] for a in range(len(ids)) for b in range(a))
     assert _with_own_ids('<a id="x"/><a id="y"/><use xlink:href="#x"/>', "n").count(" id=") == 1
 
@@ -334,10 +339,10 @@ def test_two_figures_of_a_page_share_no_id(run: Run) -> None:
 def test_workloads_of_one_kind_that_vary_different_factors_have_figures_of_their_own() -> None:
     run = synthetic.small().in_memory()
     analysis = plain_analysis(run)
-    own = [estimate for estimate in analysis.estimates if "message_bytes" in estimate.levels]
-    others = [replace(one, levels={"size_bytes": one.levels["message_bytes"]}) for one in own]
-    plain = [replace(one, levels={}) for one in own if one.levels == own[0].levels]
-    items = data.measured(replace(analysis, estimates=[*own, *others, *plain], findings=[]))
+    estimates = [estimate for estimate in analysis.estimates if "message_bytes" in estimate.levels]
+    others = [replace(estimate, levels={"size_bytes": estimate.levels["message_bytes"]}) for estimate in estimates]
+    plain = [replace(estimate, levels={}) for estimate in estimates if estimate.levels == estimates[0].levels]
+    items = data.measured(replace(analysis, estimates=[*estimates, *others, *plain], findings=[]))
     workload, metric = items[0].workload, items[0].metric
     same = [item for item in items if (item.workload, item.metric) == (workload, metric)]
     assert [(item.main, item.is_first) for item in same] == [
@@ -386,10 +391,14 @@ def test_between_levels_of_a_quantity_there_is_one(run: Run, column: str, levels
 def with_factor(run: Run, column: str, levels: list[Scalar]) -> Analysis:
     """The run's values of one combination, with this factor instead of its own, as if all levels gave the same."""
     analysis = plain_analysis(run)
-    first = next(one.levels for one in analysis.estimates if one.workload == "tcp-stream")
-    own = [one for one in analysis.estimates if one.levels == first and one.workload == "tcp-stream"]
-    compared = [one for one in analysis.findings if one.levels == first and one.workload == "tcp-stream"]
+    first = next(estimate.levels for estimate in analysis.estimates if estimate.workload == "tcp-stream")
+    estimates = [
+        estimate for estimate in analysis.estimates if estimate.levels == first and estimate.workload == "tcp-stream"
+    ]
+    compared = [
+        finding for finding in analysis.findings if finding.levels == first and finding.workload == "tcp-stream"
+    ]
     return Analysis(
-        estimates=[replace(one, levels={column: level}) for level in levels for one in own],
-        findings=[replace(one, levels={column: level}) for level in levels for one in compared],
+        estimates=[replace(estimate, levels={column: level}) for level in levels for estimate in estimates],
+        findings=[replace(comparison, levels={column: level}) for level in levels for comparison in compared],
     )

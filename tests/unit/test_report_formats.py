@@ -75,10 +75,10 @@ def test_formats_know_their_names_and_suffixes() -> None:
 @pytest.mark.parametrize("form", ["terminal", "md", "latex", "html"])
 def test_a_section_more_is_in_every_format_at_its_place(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table = Table(title="Crews & ships", columns=[Column(name="ship")], rows=[["Argo <1>"]])
-    made = ReportSection(name="ships", part="evidence", tables=lambda _: [table], about="Who sailed.")
+    actual_section = ReportSection(name="ships", part="evidence", tables=lambda _: [table], about="Who sailed.")
     place = [section.name for section in SECTIONS].index("tunnels")
     for renderer in (terminal, markdown, latex, html):
-        monkeypatch.setattr(renderer, "SECTIONS", (*SECTIONS[:place], made, *SECTIONS[place:]))
+        monkeypatch.setattr(renderer, "SECTIONS", (*SECTIONS[:place], actual_section, *SECTIONS[place:]))
     run = run_of("small")
     text = FORMATS[form].render(run, plain_analysis(run))
     title = {"terminal": "Crews & ships", "md": r"Crews \& ships", "latex": r"{Crews \& ships. "}
@@ -273,8 +273,8 @@ def test_csv_report_reads_back_with_one_row_a_finding() -> None:
     analysis = plain_analysis(run)
     text = FORMATS["csv"].render(run, analysis)
     assert text.count("\r\n") == text.count("\n") == len(analysis.findings) + 1
-    found = list(csv.DictReader(io.StringIO(text, newline="")))
-    for row, finding in zip(found, analysis.findings, strict=True):
+    dict_readers = list(csv.DictReader(io.StringIO(text, newline="")))
+    for row, finding in zip(dict_readers, analysis.findings, strict=True):
         assert (row["path"], row["metric"], row["verdict"]) == (finding.path, finding.metric, finding.verdict)
         assert row["level_message_bytes"] == str(finding.levels.get("message_bytes", ""))
         assert finding.ratio is None or float(row["ratio"]) == finding.ratio
@@ -295,7 +295,7 @@ def test_no_text_of_a_stranger_is_a_formula_of_a_spreadsheet(start: str) -> None
     name = f'{start}HYPERLINK("http://example.net";"x")'
     run = synthetic.replace_run(synthetic.small(), run=name).in_memory()
     analysis = plain_analysis(run)
-    named = [replace(one, path=name, levels={name: name, "rate": -5}, n=-1) for one in analysis.findings]
+    named = [replace(finding, path=name, levels={name: name, "rate": -5}, n=-1) for finding in analysis.findings]
     column = ComparedColumn(heading=name, unit="", role="result", is_compared=True)
     table = ComparedTable(name="1", title="", note="", columns=[column], rows=[[-3.0]], ours=[[-2.5]])
     text = FORMATS["csv"].render(run, replace(analysis, findings=named)) + csv_report.render_paper_table(table)

@@ -133,8 +133,8 @@ def test_markers_of_figures_say_their_value(text: str) -> None:
 
 
 def test_page_answers_first(text: str) -> None:
-    said = "".join(parse(text).text)
-    row = said[said.index("Median round-trip time of ICMP echo") :]
+    actual_text = "".join(parse(text).text)
+    row = actual_text[actual_text.index("Median round-trip time of ICMP echo") :]
     assert text.index('id="answers"') < text.index("Median round-trip time of ICMP echo") < text.index('id="paths"')
     assert " ".join(row.split()).startswith(
         "Median round-trip time of ICMP echo IPv4 52.38 → IPv6 55.53 µs, +6.01 % [+3.83, +8.24], A/A −0.98 .. +0.30 "
@@ -155,7 +155,7 @@ def test_colours_of_answers_follow_the_scheme_of_the_page(text: str) -> None:
 
 
 def test_page_tells_what_a_reader_needs_to_believe_it(text: str) -> None:
-    said = " ".join("".join(parse(text).text).split())
+    actual_text = " ".join("".join(parse(text).text).split())
     for phrase in (
         "36 trials: 34 ok, 1 invalid, 1 failed",
         "agent h2: peer-lost: the peer fell silent for 5 s",
@@ -168,7 +168,7 @@ def test_page_tells_what_a_reader_needs_to_believe_it(text: str) -> None:
         "A host-to-host tunnel doubles the connection time.",
         "not testable here",
     ):
-        assert phrase in said, phrase
+        assert phrase in actual_text, phrase
 
 
 def test_tables_have_headers_for_readers_of_screens(text: str) -> None:
@@ -238,7 +238,7 @@ def test_page_is_the_same_every_time(run: Run, analysis: Analysis, text: str) ->
 def test_page_says_of_tunnels_what_they_carried_dropped_and_cost(no_figures: None) -> None:
     run = synthetic.transition(blocks=2).in_memory()
     page = parse(FORMATS["html"].render(run, plain_analysis(run)))
-    said = " ".join(" ".join(page.text).split())
+    text = " ".join(" ".join(page.text).split())
     assert page.problems == []
     assert {"id": "tunnels"} in page.all("h3")
     for phrase in (
@@ -249,7 +249,7 @@ def test_page_says_of_tunnels_what_they_carried_dropped_and_cost(no_figures: Non
         "r1-r2 r2 eth-1 IPv6 in IPv4 640 IPv6 in IPv4 198.18.1.1 to 198.18.1.2: 440",
         "Run time of the BPF programs",
     ):
-        assert phrase in said, phrase
+        assert phrase in text, phrase
 
 
 def test_page_of_native_paths_has_no_tunnels(text: str) -> None:
@@ -260,10 +260,10 @@ def test_page_of_native_paths_has_no_tunnels(text: str) -> None:
 def test_names_of_combinations_reach_no_reader_unexplained(analysis: Analysis, run: Run) -> None:
     for form in ("terminal", "md", "latex", "html"):
         text = FORMATS[form].render(run, analysis)
-        said = " ".join(parse(text).text) if form == "html" else text
+        shown_text = " ".join(parse(text).text) if form == "html" else text
         # The directories of trials that do not count are named as such, and nothing else is.
-        assert not re.search(r"(?<!-)\bc\d{4}\b", said), form
-        assert not re.search(r"\b(rtt|goodput|connect|transactions|cpu|loss)_[a-z0-9]+\b", said), form
+        assert not re.search(r"(?<!-)\bc\d{4}\b", shown_text), form
+        assert not re.search(r"\b(rtt|goodput|connect|transactions|cpu|loss)_[a-z0-9]+\b", shown_text), form
 
 
 def test_a_page_of_very_many_levels_stays_small_and_says_what_it_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None:

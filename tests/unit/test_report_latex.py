@@ -199,29 +199,29 @@ def test_lengths_on_paper(text: str, inches: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--figures", "f", "--width", "3.33"], '--width 3.33: "3.33" has no unit; a length takes one of in, mm'),
         (["--figures", "f", "--width", "3mm"], "--width 3mm: figures can be 2.5in to 20in wide"),
         (["--width", "3.33in"], "say where to write them with --figures DIR"),
     ],
 )
-def test_a_width_that_cannot_be_is_an_error_that_says_so(arguments: list[str], said: str, tmp_path: Path) -> None:
+def test_a_width_that_cannot_be_is_an_error_that_says_so(arguments: list[str], message: str, tmp_path: Path) -> None:
     synthetic.small(blocks=2).write(tmp_path / "run")
     result = CliRunner().invoke(app, ["report", str(tmp_path / "run"), *arguments])
     assert result.exit_code != 0
-    assert said in f"{result.output}{result.exception}"
+    assert message in f"{result.output}{result.exception}"
 
 
 @pytest.mark.parametrize("rows", [*range(36, 46), 79, 80, 81, 120])
 def test_a_long_table_leaves_no_row_alone(rows: int) -> None:
-    made = Float(
+    float_ = Float(
         label="long",
         title="Long",
         caption="Long.",
         columns=[Column(name="a")],
         blocks=[RowBlock(heading="One", rows=[[str(number)] for number in range(rows)])],
     )
-    parts = [part.count(r" \\") - 2 for part in table(made, PaperRoom()).split(r"\begin{table")[1:]]
+    parts = [part.count(r" \\") - 2 for part in table(float_, PaperRoom()).split(r"\begin{table")[1:]]
     assert sum(parts) == rows
     assert min(parts) >= max(parts) - 2

@@ -23,7 +23,7 @@ def analysis(*estimates: Estimate) -> Analysis:
 
 
 def test_a_row_a_level_and_a_column_a_path_with_half_of_each_interval() -> None:
-    found = matrices(
+    actual_matrices = matrices(
         analysis(
             estimate("ipv4", {"link_profile": "dsl"}, 20e6, 0.5e6),
             estimate("ipv6", {"link_profile": "dsl"}, 21e6, 0.5e6),
@@ -31,7 +31,7 @@ def test_a_row_a_level_and_a_column_a_path_with_half_of_each_interval() -> None:
         ),
         0.95,
     )
-    [table] = found
+    [table] = actual_matrices
     assert table.title == "TCP connection: Connection time, median by link profile (± 95 % confidence)"
     assert [column.name for column in table.columns] == ["link profile", "ipv4", "ipv6"]
     assert table.rows == [["dsl", "20.00 ± 0.50 ms", "21.00 ± 0.50 ms"], ["geo", "630.0 ms", "–"]]
@@ -40,13 +40,13 @@ def test_a_row_a_level_and_a_column_a_path_with_half_of_each_interval() -> None:
 def test_columns_keep_their_order_where_the_first_row_lacks_one() -> None:
     dsl, geo = {"link_profile": "dsl"}, {"link_profile": "geo"}
     times = [estimate(path, dsl, 1e6, metric="connect_p99") for path in ("ipv4", "ipv6", "6rd")]
-    found = matrices(
+    actual_matrices = matrices(
         analysis(
             *times, *(estimate(path, levels, 1e6) for levels, path in ((dsl, "6rd"), (geo, "ipv4"), (geo, "6rd")))
         ),
         0.95,
     )
-    assert [column.name for column in found[0].columns] == ["link profile", "ipv4", "6rd"]
+    assert [column.name for column in actual_matrices[0].columns] == ["link profile", "ipv4", "6rd"]
 
 
 def test_with_one_path_another_factor_of_names_stands_across_and_the_rest_is_in_the_title() -> None:
@@ -56,12 +56,12 @@ def test_with_one_path_another_factor_of_names_stands_across_and_the_rest_is_in_
         for ipv6 in ("near", "far")
         for delay_ns in (10**8, 25 * 10**7)
     ]
-    found = matrices(analysis(*(estimate("ipv4", one, 1e6) for one in levels)), 0.95)
-    assert [table.title.partition(" by ")[2] for table in found] == [
+    actual_matrices = matrices(analysis(*(estimate("ipv4", level, 1e6) for level in levels)), 0.95)
+    assert [table.title.partition(" by ")[2] for table in actual_matrices] == [
         "access and IPv6 state, attempt delay 100 ms",
         "access and IPv6 state, attempt delay 250 ms",
     ]
-    assert [column.name for column in found[0].columns] == ["access", "near", "far"]
+    assert [column.name for column in actual_matrices[0].columns] == ["access", "near", "far"]
 
 
 def test_without_names_or_anything_across_there_is_none() -> None:
@@ -73,7 +73,7 @@ def test_without_names_or_anything_across_there_is_none() -> None:
 
 
 def test_kernels_stand_beside_each_other_and_paths_below_each_other() -> None:
-    found = matrices(
+    actual_matrices = matrices(
         analysis(
             *(
                 estimate(
@@ -93,7 +93,7 @@ def test_kernels_stand_beside_each_other_and_paths_below_each_other() -> None:
         ),
         0.95,
     )
-    [table] = found
+    [table] = actual_matrices
     assert table.title == "TCP bulk transfer: Goodput, kernel by kernel, Gbit/s (± 95 % confidence)"
     assert [column.name for column in table.columns] == ["message", "path", "debian-5.10", "debian-6.12"]
     assert table.rows == [

@@ -58,7 +58,7 @@ def test_of_how_many_trials_processors_were_kept_awake(manifest: Manifest) -> No
     ours = replace(manifest, environment=replace(manifest.environment, processors=use))
 
     def words(*kept: bool | None) -> str:
-        trials = [replace(record(), kept_awake=one) for one in kept]
+        trials = [replace(record(), kept_awake=item) for item in kept]
         return dict(processor_properties(Run(directory=Path(), manifest=ours, trials=trials)))["Processors"]
 
     six = words(*[True] * 6, *[False] * 10)
@@ -68,12 +68,12 @@ def test_of_how_many_trials_processors_were_kept_awake(manifest: Manifest) -> No
 
 def test_processors_of_nodes_are_named_with_their_hosts(manifest: Manifest) -> None:
     nodes = list(manifest.experiment.topologies[0].nodes)
-    one, *others = nodes
-    manifest = placed(of_hosts(manifest, lab1=AWAKE, lab2=AWAKE), **dict.fromkeys(others, "lab2"), **{one: "lab1"})
+    item, *others = nodes
+    manifest = placed(of_hosts(manifest, lab1=AWAKE, lab2=AWAKE), **dict.fromkeys(others, "lab2"), **{item: "lab1"})
     evidence = replace(NO_EVIDENCE, processors=dict.fromkeys(nodes, (1,)))
     run = Run(directory=Path(), manifest=manifest, trials=[replace(record(), evidence=evidence)])
     [words] = [value for name, value in processor_properties(run) if name.startswith("Placement of ")]
-    assert words.startswith(f"{one} on processor 1 of lab1; ")
+    assert words.startswith(f"{item} on processor 1 of lab1; ")
     assert words.endswith("on processor 1 of lab2")
 
 

@@ -37,5 +37,5 @@ def test_figures_mark_the_same(theory: float, rings: int) -> None:
     context = data.Context.of(run.manifest.experiment)
     drawn = sweep.drawings(context, items, first.metric) if items[0].main else dots.drawings(context, items)
     figures = [drawing.draw(style.WIDTH_IN).figure for drawing in drawn]
-    found = [line for figure in figures for axes in figure.axes for line in axes.lines if line.get_markersize() == 9]
-    assert len(found) == rings
+    lines = [line for figure in figures for axes in figure.axes for line in axes.lines if line.get_markersize() == 9]
+    assert len(lines) == rings

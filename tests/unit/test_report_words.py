@@ -50,7 +50,7 @@ def answered(*findings: Finding, trials: Sequence[TrialRecord] = ()) -> list[Ans
 
 def finding_words(*findings: Finding) -> list[str]:
     """Title, numbers and mark of each row, with plain spaces."""
-    rows_said = (f"{one.title}: {one.numbers}: {one.verdict}" for one in answered(*findings))
+    rows_said = (f"{item.title}: {item.numbers}: {item.verdict}" for item in answered(*findings))
     return [text.replace("\u00a0", " ") for text in rows_said]
 
 
@@ -157,15 +157,15 @@ def test_a_verdict_means_better_or_worse_by_the_metric(metric: str, verdict: Any
 
 
 def test_groups_follow_the_order_of_the_headline_metrics() -> None:
-    found = [finding(metric="cpu_busy", unit="cores"), finding(), finding(metric="tcp_rtt_mean", unit="ns")]
-    assert [group.metric for group in rows.grouped(found)] == ["goodput", "tcp_rtt_mean", "cpu_busy"]
+    result = [finding(metric="cpu_busy", unit="cores"), finding(), finding(metric="tcp_rtt_mean", unit="ns")]
+    assert [group.metric for group in rows.grouped(result)] == ["goodput", "tcp_rtt_mean", "cpu_busy"]
 
 
 def test_only_levels_that_vary_are_named_in_rows() -> None:
-    found = [finding(levels={"message_bytes": size, "streams": 4}) for size in (64, 1024)]
-    [group] = rows.grouped(found)
+    findings = [finding(levels={"message_bytes": size, "streams": 4}) for size in (64, 1024)]
+    [group] = rows.grouped(findings)
     assert [row.levels for row in group.rows] == ["message 64 B", "message 1 KiB"]
-    assert rows.constant(found) == {"streams": 4}
+    assert rows.constant(findings) == {"streams": 4}
 
 
 # --- answers ------------------------------------------------------------------------------------------------------
@@ -352,7 +352,7 @@ def test_reasons_that_differ_in_numbers_only_count_as_one() -> None:
         "b001-c0002-ipv6": ("failed", "CPU busy for 97 %"),
     }
     trials = validity.trials(synthetic.spoil(synthetic.small(blocks=2), spoilt).in_memory())  # type: ignore[arg-type]
-    found = {(reason.status, reason.text): reason.count for reason in trials.reasons}
-    assert found["invalid", "CPU busy for 97 %"] == 2
-    assert found["failed", "CPU busy for 97 %"] == 1
+    counts = {(reason.status, reason.text): reason.count for reason in trials.reasons}
+    assert counts["invalid", "CPU busy for 97 %"] == 2
+    assert counts["failed", "CPU busy for 97 %"] == 1
     assert validity.trials(run.in_memory()).planned == 4 * 3 * 3

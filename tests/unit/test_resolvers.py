@@ -57,7 +57,10 @@ def test_the_configuration_is_printed_and_the_resolver_is_asked(read: Read, reso
 def test_a_clat_may_ask_a_resolver_of_others(read: Read) -> None:
     _, network = installed(read, "{464xlat: {nodes: [h1, r2], discovery: dns64, dns64: r2, resolver: bind9}}")
     programs = [
-        (node, one.name) for stages in network.stages for node, stage in stages.items() for one in stage.programs
+        (node, program.name)
+        for stages in network.stages
+        for node, stage in stages.items()
+        for program in stage.programs
     ]
     assert programs == [("r2", "named")]
 

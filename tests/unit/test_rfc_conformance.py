@@ -24,9 +24,9 @@ pytestmark = pytest.mark.computes
 def decided(dut: str, profile: str) -> dict[str, JudgedClause]:
     """The clauses of a run that has no trials yet, by what they ask."""
     experiment = read_experiment(parse_yaml(f"dut: {dut}\nworkloads: [ping]\n", "x.yaml"), MECHANISMS)
-    made, procedure = design(experiment, profile, [], [], quick=True)
-    manifest = replace(standard(1).manifest, experiment=made, procedure=procedure)
-    return {one.asks: one for one in judged(Run(directory=Path("none"), manifest=manifest, trials=[]))}
+    designed_experiment, procedure = design(experiment, profile, [], [], quick=True)
+    manifest = replace(standard(1).manifest, experiment=designed_experiment, procedure=procedure)
+    return {item.asks: item for item in judged(Run(directory=Path("none"), manifest=manifest, trials=[]))}
 
 
 def test_each_profile_has_its_clauses_and_its_sizes() -> None:
@@ -56,9 +56,11 @@ def test_each_profile_has_its_clauses_and_its_sizes() -> None:
     ],
 )
 def test_every_clause_is_decided_with_a_reason_before_anything_was_measured(dut: str, profile: str) -> None:
-    found = decided(dut, profile)
-    assert len(found) == len(CLAUSES[profile]), "two clauses ask the same"
-    assert all(one.reason and not one.reason.endswith(" ") for one in found.values())
+    judged_clauses = decided(dut, profile)
+    assert len(judged_clauses) == len(CLAUSES[profile]), "two clauses ask the same"
+    assert all(
+        judged_clause.reason and not judged_clause.reason.endswith(" ") for judged_clause in judged_clauses.values()
+    )
 
 
 def test_prefixes_of_other_lengths_are_of_paths_with_ipv6_and_those_of_48_bits_leave_the_range() -> None:
@@ -81,9 +83,9 @@ def test_a_link_that_is_narrower_than_the_others_breaks_the_clause_of_one_mtu() 
 
 
 def test_automatic_addresses_are_of_the_range_but_not_of_its_halves() -> None:
-    found = decided("native4", "2544")
-    assert found["addresses of 198.18.0.0/15"].state == "met"
-    apart = found["198.18 on the input side, 198.19 on the output side"]
+    judged_clauses = decided("native4", "2544")
+    assert judged_clauses["addresses of 198.18.0.0/15"].state == "met"
+    apart = judged_clauses["198.18 on the input side, 198.19 on the output side"]
     assert apart.state == "not met"
     assert "198.18.0.1" in apart.reason
     prefixes = decided("native6", "5180")["prefixes of the device's interfaces of 64 bits or fewer, or of 126"]
@@ -97,7 +99,7 @@ def test_connections_are_for_devices_that_keep_state() -> None:
 
 
 def test_a_test_that_could_not_be_done_is_not_called_inapplicable() -> None:
-    found = decided("forwarding", "2544")
+    judged_clauses = decided("forwarding", "2544")
     for clause in ("back-to-back frames: the longest burst, 50 times", "system recovery after 110 % of the throughput"):
-        assert found[clause].state == "not met"
-        assert "no throughput is known" in found[clause].reason
+        assert judged_clauses[clause].state == "not met"
+        assert "no throughput is known" in judged_clauses[clause].reason

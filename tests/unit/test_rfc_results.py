@@ -48,9 +48,9 @@ def experiment(text: str) -> Experiment:
 
 
 def test_the_loss_of_a_trial_is_that_of_both_directions() -> None:
-    said = load_trial(trial(5000, 20))
-    assert said is not None
-    assert said.loss_ratio == 20 / 2000
+    actual_trial = load_trial(trial(5000, 20))
+    assert actual_trial is not None
+    assert actual_trial.loss_ratio == 20 / 2000
 
 
 def test_a_trial_that_the_tester_spoiled_says_nothing_of_the_device() -> None:
@@ -67,15 +67,15 @@ def test_a_device_that_lets_nothing_pass_has_lost_it() -> None:
 
 def test_a_throughput_over_which_the_tester_could_not_go_is_the_testers() -> None:
     spoiled = [trial(6000, 0, ReasonKind.TESTER_LIMITED)] * 3
-    found = read([trial(5000), *spoiled], FULL.goals[:1])[0]
-    assert (found.bounds.lower_pps, found.bounds.upper_pps, found.refused) == (5000, None, 3)
-    assert found.is_testers
+    content = read([trial(5000), *spoiled], FULL.goals[:1])[0]
+    assert (content.bounds.lower_pps, content.bounds.upper_pps, content.refused) == (5000, None, 3)
+    assert content.is_testers
 
 
 def test_a_throughput_with_loss_over_it_is_the_devices() -> None:
-    found = read([trial(5000), trial(6000, 1)], FULL.goals[:1])[0]
-    assert (found.bounds.lower_pps, found.bounds.upper_pps) == (5000, 6000)
-    assert not found.is_testers
+    content = read([trial(5000), trial(6000, 1)], FULL.goals[:1])[0]
+    assert (content.bounds.lower_pps, content.bounds.upper_pps) == (5000, 6000)
+    assert not content.is_testers
 
 
 def test_bounds_that_are_far_apart_are_no_end_of_a_search() -> None:
@@ -108,9 +108,17 @@ def test_a_tunnel_adds_its_header_on_its_line() -> None:
 
 
 def test_every_size_that_fits_is_tested_over_the_paths_and_the_tester() -> None:
-    made, procedure = design(experiment(WIRE), "2544", ["throughput"], [], ["plain"], quick=True)
-    assert [one.levels["frame_bytes"] for one in made.combinations] == [64, 128, 256, 512, 1024, 1280, 1518]
-    assert [path.name for path in made.paths] == ["ipv4", "tester-ipv4"]
+    designed_experiment, procedure = design(experiment(WIRE), "2544", ["throughput"], [], ["plain"], quick=True)
+    assert [combination.levels["frame_bytes"] for combination in designed_experiment.combinations] == [
+        64,
+        128,
+        256,
+        512,
+        1024,
+        1280,
+        1518,
+    ]
+    assert [path.name for path in designed_experiment.paths] == ["ipv4", "tester-ipv4"]
     assert procedure.testers == ("tester-ipv4",)
     assert procedure.left_out is None
 
@@ -123,8 +131,10 @@ def test_sizes_that_do_not_fit_are_left_out_with_the_reason() -> None:
 
 
 def test_ipv6_begins_with_frames_of_84_bytes() -> None:
-    made, _ = design(experiment(WIRE.replace("ipv4: native4", "ipv6: native6")), "2544", [], [], quick=True)
-    assert made.combinations[0].levels["frame_bytes"] == 84
+    designed_experiment, _ = design(
+        experiment(WIRE.replace("ipv4: native4", "ipv6: native6")), "2544", [], [], quick=True
+    )
+    assert designed_experiment.combinations[0].levels["frame_bytes"] == 84
 
 
 @pytest.mark.parametrize(
@@ -159,16 +169,16 @@ workloads: [ping]
 
 
 def test_devices_that_keep_state_have_the_tests_of_rfc_9693_and_no_frames() -> None:
-    made, procedure = design(experiment(NAT64), "9693", [], [], quick=True)
+    designed_experiment, procedure = design(experiment(NAT64), "9693", [], [], quick=True)
     assert procedure.tests == ("establishment", "capacity", "teardown")
     assert procedure.testers == ()
-    assert {one.workload.kind for one in made.combinations} == {"connections"}
-    assert all("frame_bytes" not in one.levels for one in made.combinations)
+    assert {combination.workload.kind for combination in designed_experiment.combinations} == {"connections"}
+    assert all("frame_bytes" not in combination.levels for combination in designed_experiment.combinations)
 
 
 def test_overload_is_not_for_devices_that_keep_state() -> None:
-    made, _ = design(experiment(NAT64), "8219", [], [128], quick=True)
-    tests = {one.levels["rfc_test"] for one in made.combinations}
+    designed_experiment, _ = design(experiment(NAT64), "8219", [], [128], quick=True)
+    tests = {combination.levels["rfc_test"] for combination in designed_experiment.combinations}
     assert {"throughput", "recovery", "establishment"} <= tests
     assert "overload" not in tests
     with pytest.raises(UsageError, match="the test overload does not apply to nat64: a device that keeps state"):
@@ -180,7 +190,7 @@ def test_devices_without_state_have_no_connections_to_count() -> None:
         design(experiment(WIRE), "9693", ["capacity"], [], quick=True)
     with pytest.raises(UsageError, match="no test of profile 9693 applies to ipv4"):
         design(experiment(WIRE), "9693", [], [], quick=True)
-    made, _ = design(experiment(WIRE), "8219", [], [128], quick=True)
-    assert {one.levels["rfc_test"] for one in made.combinations} == {
+    designed_experiment, _ = design(experiment(WIRE), "8219", [], [128], quick=True)
+    assert {combination.levels["rfc_test"] for combination in designed_experiment.combinations} == {
         *("throughput", "latency", "pdv", "frame-loss-rate", "back-to-back", "recovery", "overload"),
     }

@@ -42,14 +42,14 @@ def test_the_rate_of_a_device_lies_between_the_bounds_which_are_as_near_as_asked
     device = Device(carries_pps)
     assert search(device.measure, [STRICT, LOOSE], LINE_PPS).has_found
     for goal in (STRICT, LOOSE):
-        found = bounds(device.trials, goal)
-        assert found.lower_pps is not None
-        if found.upper_pps is not None:
-            assert found.lower_pps * (1 - goal.loss_ratio) <= carries_pps * 1.000001
-            assert found.upper_pps > carries_pps
-            assert found.lower_pps >= found.upper_pps * (1 - goal.width) * 0.999999
+        actual_bounds = bounds(device.trials, goal)
+        assert actual_bounds.lower_pps is not None
+        if actual_bounds.upper_pps is not None:
+            assert actual_bounds.lower_pps * (1 - goal.loss_ratio) <= carries_pps * 1.000001
+            assert actual_bounds.upper_pps > carries_pps
+            assert actual_bounds.lower_pps >= actual_bounds.upper_pps * (1 - goal.width) * 0.999999
         else:
-            assert found.lower_pps == pytest.approx(LINE_PPS)
+            assert actual_bounds.lower_pps == pytest.approx(LINE_PPS)
 
 
 def test_a_device_as_fast_as_the_line_needs_one_full_trial() -> None:
@@ -69,13 +69,13 @@ def test_the_final_trials_of_the_bounds_have_their_full_length() -> None:
 def test_what_the_tester_cannot_do_is_no_loss_and_the_search_goes_on_under_it() -> None:
     device = Device(10 * LINE_PPS, tester_pps=40_000)
     end = search(device.measure, [STRICT], LINE_PPS)
-    found = bounds(device.trials, STRICT)
+    actual_bounds = bounds(device.trials, STRICT)
     assert end.has_found
     assert end.refused_pps is not None
     assert 40_000 < end.refused_pps <= 40_000 / 0.9
-    assert found.upper_pps is None
-    assert found.lower_pps is not None
-    assert 0.9 * end.refused_pps * 0.999 <= found.lower_pps <= 40_000
+    assert actual_bounds.upper_pps is None
+    assert actual_bounds.lower_pps is not None
+    assert 0.9 * end.refused_pps * 0.999 <= actual_bounds.lower_pps <= 40_000
     assert device.refused % ATTEMPTS == 0
 
 

@@ -56,9 +56,9 @@ class Device:
         return record
 
 
-def place(throughput_pps: float | None, own: Lengths = QUICK, profile: str = "8219") -> RfcPlace:
-    found = Throughput(
-        goal=own.goals[0],
+def place(throughput_pps: float | None, items: Lengths = QUICK, profile: str = "8219") -> RfcPlace:
+    throughput = Throughput(
+        goal=items.goals[0],
         bounds=Bounds(lower_pps=throughput_pps, upper_pps=None),
         trials=9,
         refused=0,
@@ -67,7 +67,12 @@ def place(throughput_pps: float | None, own: Lengths = QUICK, profile: str = "82
         failed=None,
     )
     return RfcPlace(
-        profile=profile, frame_bytes=64, line_pps=LINE_PPS, tester_pps=2 * LINE_PPS, throughput=found, lengths=own
+        profile=profile,
+        frame_bytes=64,
+        line_pps=LINE_PPS,
+        tester_pps=2 * LINE_PPS,
+        throughput=throughput,
+        lengths=items,
     )
 
 
@@ -401,8 +406,8 @@ def test_a_resolver_that_answers_wrongly_has_no_rate_and_that_is_told_although_t
         device = Resolver(9_000, is_right=False, late_over=late_over)
         value = dns64(device, Resolver(30_000))
         assert (value.value, len(device.records)) == (None, QUICK.repetitions)
-        told = "it answers wrongly: of the questions at 1000/s 1 % had a wrong answer; self-test without a rate to "
-        assert value.remark.startswith(told)
+        text = "it answers wrongly: of the questions at 1000/s 1 % had a wrong answer; self-test without a rate to "
+        assert value.remark.startswith(text)
 
 
 def test_questions_that_the_tester_cannot_ask_are_no_failure_of_the_resolver() -> None:
@@ -456,7 +461,7 @@ def test_a_run_that_goes_on_asks_the_same() -> None:
     run(TESTS["back-to-back"], device, at)
     again = replace(device, records=[])
     run(TESTS["back-to-back"], again, at)
-    asked = [[record.params for record in one.records] for one in (device, again)]
+    asked = [[record.params for record in item.records] for item in (device, again)]
     assert asked[0] == asked[1]
 
 

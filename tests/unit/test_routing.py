@@ -42,12 +42,12 @@ Make = Callable[..., Topology]
 
 def route_table(topology: Topology, node: str, family: Family = 4) -> dict[str, str]:
     """Prefix to gateway and device."""
-    found = {}
+    collected = {}
     for route in routes(topology, node, family):
         assert route.family == family
         assert route.link.end_of(node).name == route.device
-        found[str(route.prefix or "default")] = f"{route.gateway} {route.device}"
-    return found
+        collected[str(route.prefix or "default")] = f"{route.gateway} {route.device}"
+    return collected
 
 
 def test_a_node_with_one_way_out_has_a_default_route(network: Make) -> None:

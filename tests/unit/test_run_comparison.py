@@ -76,12 +76,12 @@ def test_the_text_is_as_in_the_golden_file() -> None:
 
 
 def test_an_identical_run_is_within_any_limit() -> None:
-    found = compared(OLD, limit=0.0)
-    assert not found.fails
-    assert (found.settings, found.lacking, found.over) == ([], [], [])
-    assert {cell.change for cell in found.cells} == {"inconclusive"}
-    assert {cell.ratio for cell in found.cells} <= {1.0, None}
-    assert len(found.judged) == sum(cell.headline for cell in found.cells)
+    comparison = compared(OLD, limit=0.0)
+    assert not comparison.fails
+    assert (comparison.settings, comparison.lacking, comparison.over) == ([], [], [])
+    assert {cell.change for cell in comparison.cells} == {"inconclusive"}
+    assert {cell.ratio for cell in comparison.cells} <= {1.0, None}
+    assert len(comparison.judged) == sum(cell.headline for cell in comparison.cells)
 
 
 @pytest.mark.parametrize(
@@ -97,20 +97,20 @@ def test_an_identical_run_is_within_any_limit() -> None:
 def test_the_direction_that_is_worse_is_the_metrics_own(
     column: str, factor: float, limit: float, is_over: bool
 ) -> None:
-    found = compared(changed({column: factor}), limit=limit)
+    comparison = compared(changed({column: factor}), limit=limit)
     metric = column.rpartition("_")[0]
-    assert found.fails == is_over
-    assert {cell.is_over for cell in cells(found, metric)} == {is_over}
-    assert {cell.metric for cell in found.over} == ({metric} if is_over else set())
+    assert comparison.fails == is_over
+    assert {cell.is_over for cell in cells(comparison, metric)} == {is_over}
+    assert {cell.metric for cell in comparison.over} == ({metric} if is_over else set())
     is_worse = (factor < 1) == (metric == "goodput")
-    assert {cell.change for cell in cells(found, metric)} == {"worse" if is_worse else "better"}
+    assert {cell.change for cell in cells(comparison, metric)} == {"worse" if is_worse else "better"}
 
 
 def test_what_differs_beside_the_results_is_named() -> None:
     faster = replace(OLD.manifest.experiment, seed=2)
     new = synthetic.replace_run(changed({}, kernel="6.19.0", cores=4), experiment=faster)
-    found = compared(new)
-    assert [(one.name, one.old, one.new) for one in found.settings] == [
+    comparison = compared(new)
+    assert [(setting.name, setting.old, setting.new) for setting in comparison.settings] == [
         ("kernel", "6.18.0", "6.19.0"),
         ("cores", "2", "4"),
         ("experiment.seed", "1", "2"),
@@ -130,28 +130,28 @@ def test_without_any_spread_the_values_decide() -> None:
 
 def test_a_share_may_become_worse_by_so_many_percentage_points() -> None:
     def with_loss(loss_ratio: float) -> synthetic.Synthetic:
-        trials = [replace(one, metrics={**one.metrics, "loss_ratio": loss_ratio}) for one in OLD.trials]
+        trials = [replace(trial, metrics={**trial.metrics, "loss_ratio": loss_ratio}) for trial in OLD.trials]
         return replace(OLD, trials=trials)
 
     for loss_ratio, is_over in ((0.009, False), (0.011, True)):
-        found = compared(with_loss(loss_ratio), with_loss(0.0), limit=0.01)
-        assert {cell.is_over for cell in cells(found, "loss_ratio")} >= {is_over}
-        assert found.fails == is_over
+        comparison = compared(with_loss(loss_ratio), with_loss(0.0), limit=0.01)
+        assert {cell.is_over for cell in cells(comparison, "loss_ratio")} >= {is_over}
+        assert comparison.fails == is_over
 
 
 def test_the_limit_is_for_the_metrics_that_are_named() -> None:
     new = changed({"goodput_bps": 0.9})
     assert compared(new, limit=0.01, metrics=["goodput"]).fails
-    found = compared(new, limit=0.01, metrics=["rtt_p50"])
-    assert not found.fails
-    assert {cell.metric for cell in found.judged} == {"rtt_p50"}
+    comparison = compared(new, limit=0.01, metrics=["rtt_p50"])
+    assert not comparison.fails
+    assert {cell.metric for cell in comparison.judged} == {"rtt_p50"}
 
 
 def test_a_path_that_works_no_longer_is_over_the_limit_and_one_that_is_gone_is_told() -> None:
     reasons = {trial.key: ("failed", "agent h2 died") for trial in OLD.trials if trial.path == "ipv6"}
     broken = compared(synthetic.spoil(OLD, reasons), limit=0.01)  # type: ignore[arg-type]
     assert broken.fails
-    assert {one.path for one in broken.lost} == {"ipv6"}
+    assert {item.path for item in broken.lost} == {"ipv6"}
     assert "without a valid trial in the new run" in render(broken)
     experiment = replace(OLD.manifest.experiment, paths=synthetic.NATIVE[:2])
     trials = [trial for trial in OLD.trials if trial.path != "ipv6"]
@@ -187,10 +187,10 @@ def test_the_command_ends_with_1_where_a_metric_is_worse(sixbench: Callable[...,
     assert sixbench("compare", tmp_path / "old", tmp_path / "new").exit == 0
     done = sixbench("compare", tmp_path / "old", tmp_path / "new", "--fail-over", "1%", "--json")
     assert (done.exit, done.stderr) == (1, "")
-    told = json.loads(done.stdout)
-    assert told == json.loads(json.dumps(document(compared(changed({"goodput_bps": 0.97}), limit=0.01))))
-    assert (told["schema"], told["fails"]) == ("sixbench.run-comparison/1", True)
-    over = {(cell["metric"], cell["path"]) for cell in told["cells"] if cell["is_over"]}
+    actual_document = json.loads(done.stdout)
+    assert actual_document == json.loads(json.dumps(document(compared(changed({"goodput_bps": 0.97}), limit=0.01))))
+    assert (actual_document["schema"], actual_document["fails"]) == ("sixbench.run-comparison/1", True)
+    over = {(cell["metric"], cell["path"]) for cell in actual_document["cells"] if cell["is_over"]}
     assert over == {("goodput", "ipv6")}
 
 
@@ -250,8 +250,8 @@ def test_values_of_both_runs_give_the_printed_change() -> None:
 def test_a_change_that_is_undecided_says_how_many_blocks_in_each_run_would_tell() -> None:
     dice = random.Random(3)
     trials = [
-        replace(one, metrics={name: value * dice.lognormvariate(0, 0.05) for name, value in one.metrics.items()})
-        for one in OLD.trials
+        replace(trial, metrics={name: value * dice.lognormvariate(0, 0.05) for name, value in trial.metrics.items()})
+        for trial in OLD.trials
     ]
     comparison = compared(replace(OLD, trials=trials))
     open_cells = [cell for cell in cells(comparison, "goodput") if not cell.is_equivalent]
@@ -261,12 +261,12 @@ def test_a_change_that_is_undecided_says_how_many_blocks_in_each_run_would_tell(
         assert cell.blocks_needed is not None
         assert cell.blocks_needed > max(cell.old.n, cell.new.n)
     assert "undecided (about" in render(comparison)
-    assert {one["blocks_needed"] for one in document(comparison)["cells"] if one["change"] == "better"} <= {None}
+    assert {cell["blocks_needed"] for cell in document(comparison)["cells"] if cell["change"] == "better"} <= {None}
 
 
 def test_a_change_within_the_margin_is_equivalent_and_not_undecided() -> None:
-    found = cells(compared(OLD), "goodput")
-    assert {(cell.is_equivalent, cell.blocks_needed) for cell in found} == {(True, None)}
+    compared_metrics = cells(compared(OLD), "goodput")
+    assert {(cell.is_equivalent, cell.blocks_needed) for cell in compared_metrics} == {(True, None)}
 
 
 def test_the_blocks_needed_give_an_interval_as_narrow_as_they_say() -> None:

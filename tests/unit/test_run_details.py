@@ -27,18 +27,18 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def details_of(run: Run) -> details.Details:
     """Details of a run's trials."""
-    [found] = {trial._details for trial in run.trials if isinstance(trial, details.LightRecord)}
-    return found
+    [detail] = {trial._details for trial in run.trials if isinstance(trial, details.LightRecord)}
+    return detail
 
 
 @pytest.mark.usefixtures("few")
 def test_a_long_run_keeps_the_details_of_few_trials_and_gives_those_of_all(tmp_path: Path) -> None:
-    made = synthetic.small()
-    run = made.write(tmp_path / "run")
+    small_run = synthetic.small()
+    run = small_run.write(tmp_path / "run")
     sizes = [len(file.read_bytes()) for file in sorted((tmp_path / "run" / "trials").glob("*/trial.json"))]
     assert sum(sizes) > 4 * KEPT_BYTES
-    assert run.trials == made.trials
-    assert [trial.to_json() for trial in run.trials] == [trial.to_json() for trial in made.trials]
+    assert run.trials == small_run.trials
+    assert [trial.to_json() for trial in run.trials] == [trial.to_json() for trial in small_run.trials]
     kept = details_of(run)._kept
     assert kept
     assert sum(sizes[: len(kept)]) <= KEPT_BYTES
@@ -50,7 +50,7 @@ def test_what_trials_share_is_in_memory_once(tmp_path: Path) -> None:
 
     def objects(blocks: int) -> int:
         trials = synthetic.small(blocks).write(tmp_path / str(blocks)).trials
-        return len({id(one) for trial in trials for one in (trial.params, trial.levels, trial.theory)})
+        return len({id(item) for trial in trials for item in (trial.params, trial.levels, trial.theory)})
 
     assert objects(2) == objects(6)
 
@@ -101,11 +101,11 @@ def test_a_record_that_changes_while_the_run_is_read_is_told(tmp_path: Path) -> 
 
 @pytest.mark.usefixtures("few")
 def test_a_run_that_is_continued_takes_over_records_whole(tmp_path: Path) -> None:
-    made = synthetic.small()
-    run = made.write(tmp_path / "from")
-    adopt_trials(create_run(tmp_path / "to", made.manifest), run, after=0)
+    small_run = synthetic.small()
+    run = small_run.write(tmp_path / "from")
+    adopt_trials(create_run(tmp_path / "to", small_run.manifest), run, after=0)
 
     def whole(trials: list[TrialRecord]) -> list[object]:
         return [(trial.key, trial.evidence, trial.histograms) for trial in trials]
 
-    assert whole(read_run(tmp_path / "to").trials) == whole(made.trials)
+    assert whole(read_run(tmp_path / "to").trials) == whole(small_run.trials)

@@ -28,7 +28,9 @@ Runner = Callable[..., list[TrialRecord]]
 
 
 def _blocks(records: list[TrialRecord]) -> dict[str, int]:
-    return {name: len({one.block for one in records if one.combination == name}) for name in ("c0001", "c0002")}
+    return {
+        name: len({record.block for record in records if record.combination == name}) for name in ("c0001", "c0002")
+    }
 
 
 def test_no_block_begins_that_would_end_too_late(read: Read, run: Runner) -> None:
@@ -36,7 +38,9 @@ def test_no_block_begins_that_would_end_too_late(read: Read, run: Runner) -> Non
     records = run(read(TEXT + "blocks: {min: 2, max: 50, time: 21s}\n"), machine)
     assert machine.now_ns == 20 * TRIAL_NS
     assert _blocks(records) == {"c0001": 5, "c0002": 5}
-    assert all(sum(o.block == one.block and o.combination == one.combination for o in records) == 2 for one in records)
+    assert all(
+        sum(o.block == record.block and o.combination == record.combination for o in records) == 2 for record in records
+    )
 
 
 def test_the_fewest_blocks_are_run_in_any_case(read: Read, run: Runner) -> None:
@@ -58,7 +62,7 @@ def test_a_run_that_goes_on_counts_the_time_that_is_recorded(read: Read, run: Ru
     experiment = read(TEXT + "blocks: {min: 2, max: 50, time: 21s}\n")
     whole = run(experiment, Machine())
     again = run(experiment, Machine(), whole[:13])
-    assert {one.key for one in again} == {one.key for one in whole}
+    assert {item.key for item in again} == {item.key for item in whole}
 
 
 def test_what_is_expected_is_told(read: Read, run: Runner) -> None:

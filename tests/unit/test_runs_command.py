@@ -29,9 +29,9 @@ def folder_of_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def runs(tmp_path: Path, made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def runs(tmp_path: Path, folder_of_runs: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    shutil.copytree(made, tmp_path / "runs" / "small")
+    shutil.copytree(folder_of_runs, tmp_path / "runs" / "small")
     return tmp_path / "runs"
 
 
@@ -40,8 +40,8 @@ def listed(sixbench: Command, *arguments: str | Path) -> list[dict[str, Any]]:
     assert (done.exit, done.stderr) == (0, "")
     data = json.loads(done.stdout)
     assert data["schema"] == "sixbench.runs/1"
-    found: list[dict[str, Any]] = data["runs"]
-    return found
+    runs: list[dict[str, Any]] = data["runs"]
+    return runs
 
 
 def change(directory: Path, **changes: Any) -> None:
@@ -50,17 +50,21 @@ def change(directory: Path, **changes: Any) -> None:
 
 
 def test_a_run_is_listed_with_its_state_its_trials_and_its_answer(runs: Path, sixbench: Command) -> None:
-    [one] = listed(sixbench)
-    assert (one["directory"], one["experiment"], one["state"]) == ("runs/small", "small", "complete")
+    [listed_run] = listed(sixbench)
+    assert (listed_run["directory"], listed_run["experiment"], listed_run["state"]) == (
+        "runs/small",
+        "small",
+        "complete",
+    )
     statuses = [json.loads(file.read_text())["status"] for file in runs.glob("small/trials/*/trial.json")]
     for status in ("ok", "invalid", "failed"):
-        assert one[f"{status}_trials"] == statuses.count(status)
-    assert "\n" not in one["answer"]
-    assert "against ipv4" in one["answer"]
+        assert listed_run[f"{status}_trials"] == statuses.count(status)
+    assert "\n" not in listed_run["answer"]
+    assert "against ipv4" in listed_run["answer"]
     head, line, answer = sixbench("runs").stdout.splitlines()
     assert head.split() == ["started", "run", "experiment", "state", "ok", "invalid", "failed"]
     assert "runs/small" in line
-    assert answer == f"  {one['answer']}"
+    assert answer == f"  {listed_run['answer']}"
 
 
 def test_the_answer_is_the_reports_where_there_is_one(runs: Path, sixbench: Command) -> None:
@@ -82,23 +86,25 @@ def test_a_run_that_is_running_and_one_that_was_cut_off(runs: Path, sixbench: Co
     assert listed(sixbench)[0]["state"] == "interrupted"
 
 
-def test_the_newest_stands_last_and_what_cannot_be_read_is_told(runs: Path, made: Path, sixbench: Command) -> None:
+def test_the_newest_stands_last_and_what_cannot_be_read_is_told(
+    runs: Path, folder_of_runs: Path, sixbench: Command
+) -> None:
     for name, started in (("a", 3), ("b", 2)):
-        shutil.copytree(made, runs / name)
+        shutil.copytree(folder_of_runs, runs / name)
         change(runs / name, started_realtime_ns=started * 10**18, run=name)
     (runs / "broken").mkdir()
     (runs / "broken" / "manifest.json").write_text("{")
     (runs / "no-run").mkdir()
-    found = listed(sixbench, runs)
-    assert found[0]["run"] == "broken"
-    assert [one["run"] for one in found][-2:] == ["b", "a"]
-    assert "not JSON" in found[0]["problem"]
-    assert (found[0]["state"], found[0]["ok_trials"], found[0]["answer"]) == (None, None, None)
+    listed_runs = listed(sixbench, runs)
+    assert listed_runs[0]["run"] == "broken"
+    assert [listed_run["run"] for listed_run in listed_runs][-2:] == ["b", "a"]
+    assert "not JSON" in listed_runs[0]["problem"]
+    assert (listed_runs[0]["state"], listed_runs[0]["ok_trials"], listed_runs[0]["answer"]) == (None, None, None)
     assert "not JSON" in sixbench("runs", runs).stdout
 
 
 def test_one_run_directory_and_none(runs: Path, tmp_path: Path, sixbench: Command) -> None:
-    assert [one["run"] for one in listed(sixbench, runs / "small")] == [listed(sixbench)[0]["run"]]
+    assert [listed_run["run"] for listed_run in listed(sixbench, runs / "small")] == [listed(sixbench)[0]["run"]]
     shutil.rmtree(runs)
     assert listed(sixbench) == []
     assert sixbench("runs").stderr == "There are no runs in runs. Make one with: sixbench run quickstart\n"
@@ -112,8 +118,8 @@ def test_one_run_directory_and_none(runs: Path, tmp_path: Path, sixbench: Comman
 def test_findings_of_the_schema_before_are_read(runs: Path, sixbench: Command) -> None:
     """`findings-1.json` is of a sixbench whose findings had no values of pairs, no direction and no pairs apart."""
     shutil.copy(GOLDEN / "findings-1.json", runs / "small" / "findings.json")
-    [one] = listed(sixbench)
-    assert one["answer"] == (
+    [listed_run] = listed(sixbench)
+    assert listed_run["answer"] == (
         "3 of 3 comparisons decided, the largest: median round-trip time over ipv6 +6.01 % against ipv4"
     )
 

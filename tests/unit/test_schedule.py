@@ -31,14 +31,14 @@ def test_a_block_has_every_path_at_every_combination_once(read: Read, small: str
 
 def test_the_paths_of_a_combination_follow_one_another(read: Read, small: str) -> None:
     order = block_order(experiment(read, small), 1)
-    assert all(one.combination == two.combination for one, two in zip(order[::2], order[1::2], strict=True))
+    assert all(item.combination == two.combination for item, two in zip(order[::2], order[1::2], strict=True))
 
 
 def test_the_order_is_that_of_the_seed(read: Read, small: str) -> None:
-    one, again, other = (list(all_trials(experiment(read, small, f"seed: {seed}\n"))) for seed in (1, 1, 2))
-    assert one == again
-    assert one != other
-    assert sorted(trial.key for trial in one) == sorted(trial.key for trial in other)
+    first_all_trial, again, other = (list(all_trials(experiment(read, small, f"seed: {seed}\n"))) for seed in (1, 1, 2))
+    assert first_all_trial == again
+    assert first_all_trial != other
+    assert sorted(trial.key for trial in first_all_trial) == sorted(trial.key for trial in other)
 
 
 def test_blocks_differ(read: Read, small: str) -> None:

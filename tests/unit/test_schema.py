@@ -102,10 +102,10 @@ def test_an_event_names_a_link_by_a_name_as_long_as_links_have() -> None:
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_every_mechanism_and_option_is_told_to_editors(name: str) -> None:
-    told = SCHEMA["$defs"]["path"]["anyOf"][1]["properties"][name]
+    actual_property = SCHEMA["$defs"]["path"]["anyOf"][1]["properties"][name]
     kind = MECHANISMS[name]
-    assert told["description"] == kind.doc
-    options = told["anyOf"][-1]["properties"]
+    assert actual_property["description"] == kind.doc
+    options = actual_property["anyOf"][-1]["properties"]
     assert set(options) == {"nodes", "engine", *(option.name for option in kind.options)}
     assert all(option.doc in options[option.name]["description"] for option in kind.options)
 

@@ -51,13 +51,13 @@ def serve_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Serv
             words = [sys.executable, "-m", "sixbench", "serve", *options]
             with subprocess.Popen(words, stdin=its_other_end, stdout=its_other_end) as process:
                 os.close(its_other_end)
-                said = b""
+                content = b""
                 try:
                     while more := shown.read(4096):
-                        said += more
+                        content += more
                 except OSError:  # what reading a terminal says once nobody has its other end: EIO
                     pass
-        return process.returncode, said.decode().replace("\r\n", "\n")
+        return process.returncode, content.decode().replace("\r\n", "\n")
 
     return run
 

@@ -65,10 +65,10 @@ def test_full_queues_are_waited_for_until_they_are_empty_and_what_answers_their_
 
 
 def test_packets_that_wait_for_a_processor_or_in_an_emulated_link_are_under_way() -> None:
-    for one in ("softirq_waiting", "emulated_waiting"):
-        looks = [{"a": counters(5, **{one: 1})}, {"a": counters(5, **{one: 0})}]
+    for item in ("softirq_waiting", "emulated_waiting"):
+        looks = [{"a": counters(5, **{item: 1})}, {"a": counters(5, **{item: 0})}]
         assert settled_after_ns(looks, {"a": counters(5)}) > 2 * STILL_NS
-        assert is_waiting(counters(5, **{one: 1}))
+        assert is_waiting(counters(5, **{item: 1}))
     assert not is_waiting(counted({}))
 
 

@@ -78,8 +78,8 @@ def test_the_chain_of_the_paper(read: Read) -> None:
 )
 def test_other_shapes(read: Read, topology: str, nodes: int, links: int, between: tuple[str, str]) -> None:
     experiment = read(f"topology: {{{topology}}}{REST}")
-    made = experiment.topologies[0]
-    assert (len(made.nodes), len(made.links), experiment.between) == (nodes, links, between)
+    actual_topology = experiment.topologies[0]
+    assert (len(actual_topology.nodes), len(actual_topology.links), experiment.between) == (nodes, links, between)
 
 
 def test_a_ring_is_a_mesh_of_degree_two(read: Read) -> None:
@@ -161,7 +161,7 @@ def test_a_chain_names_the_link_whose_mtu_is_too_small(problems: Problems) -> No
 
 
 @pytest.mark.parametrize(
-    ("topology", "said"),
+    ("topology", "message"),
     [
         ("chain: 1", "topology.chain: nodes must be from 2 to 2000, not 1"),
         ("chain: many", 'topology.chain: nodes must be a whole number, not "many"'),
@@ -189,8 +189,8 @@ def test_a_chain_names_the_link_whose_mtu_is_too_small(problems: Problems) -> No
         ("chain: 5, links: {r1-r2: {endpoints: [r1, r2]}}", "already is a link of the shape; leave endpoints out"),
     ],
 )
-def test_what_is_wrong_is_told_where_it_stands(problems: Problems, topology: str, said: str) -> None:
-    found = problems(f"factors: {{}}\ntopology: {{{topology}}}{REST}")
-    assert len(found) == 1, found
-    assert found[0].startswith("test.yaml:2: ")
-    assert said in found[0]
+def test_what_is_wrong_is_told_where_it_stands(problems: Problems, topology: str, message: str) -> None:
+    actual_problems = problems(f"factors: {{}}\ntopology: {{{topology}}}{REST}")
+    assert len(actual_problems) == 1, actual_problems
+    assert actual_problems[0].startswith("test.yaml:2: ")
+    assert message in actual_problems[0]

@@ -54,14 +54,14 @@ Make = Callable[..., Network]
 
 
 def test_one_translator_parts_the_network_in_two(network: Make) -> None:
-    made = network("{siit: [r1]}")
-    assert [(leg.family, leg.near, leg.far, str(leg.source), str(leg.destination)) for leg in made.legs] == [
+    actual_network = network("{siit: [r1]}")
+    assert [(leg.family, leg.near, leg.far, str(leg.source), str(leg.destination)) for leg in actual_network.legs] == [
         (6, "h1", "r1", "2001:2::1", "2001:db8:64::c612:202"),
         (4, "r1", "h2", "192.0.2.1", "198.18.2.2"),
     ]
-    assert [crossing.headers for crossing in made.crossings] == [("ipv6",), ("ipv4",), ("ipv4",)]
-    assert [crossing.hop_limit for crossing in made.crossings] == [64, 62, 61]
-    assert [crossing.ip[0].reverse_hop_limit for crossing in made.crossings] == [61, 63, 64]
+    assert [crossing.headers for crossing in actual_network.crossings] == [("ipv6",), ("ipv4",), ("ipv4",)]
+    assert [crossing.hop_limit for crossing in actual_network.crossings] == [64, 62, 61]
+    assert [crossing.ip[0].reverse_hop_limit for crossing in actual_network.crossings] == [61, 63, 64]
 
 
 @pytest.mark.parametrize(
@@ -73,25 +73,29 @@ def test_one_translator_parts_the_network_in_two(network: Make) -> None:
     ],
 )
 def test_either_side_may_be_ipv6(network: Make, path: str, families: list[int], ends: tuple[str, str, str]) -> None:
-    made = network(path)
-    assert [leg.family for leg in made.legs] == families
-    assert (str(made.legs[0].source), str(made.legs[0].destination), str(made.legs[-1].destination)) == ends
+    actual_network = network(path)
+    assert [leg.family for leg in actual_network.legs] == families
+    assert (
+        str(actual_network.legs[0].source),
+        str(actual_network.legs[0].destination),
+        str(actual_network.legs[-1].destination),
+    ) == ends
 
 
 @pytest.mark.parametrize("length", [32, 40, 48, 56, 64, 96])
 def test_all_lengths_of_prefixes(network: Make, length: int) -> None:
-    made = network(f"{{siit: {{nodes: [r1, r2], client: ipv4, prefix: '2001:db8::/{length}'}}}}")
-    middle = made.legs[1]
-    routes = all_routes(made.topology, made.devices)
+    actual_network = network(f"{{siit: {{nodes: [r1, r2], client: ipv4, prefix: '2001:db8::/{length}'}}}}")
+    middle = actual_network.legs[1]
+    routes = all_routes(actual_network.topology, actual_network.devices)
     for node, address in (("r1", middle.source), ("r2", middle.destination)):
         into = [route.prefix for route in routes[node] if route.device.startswith("siit") and route.family == 6]
         assert any(address in prefix for prefix in into if prefix is not None)
 
 
 def test_a_table_takes_the_place_of_the_pool(network: Make) -> None:
-    made = network("{siit: {nodes: [r1], eam: {198.51.100.0/28: '2001:2::/124'}}}")
-    assert str(made.legs[1].source) == "198.51.100.1"
-    [device] = made.translators
+    actual_network = network("{siit: {nodes: [r1], eam: {198.51.100.0/28: '2001:2::/124'}}}")
+    assert str(actual_network.legs[1].source) == "198.51.100.1"
+    [device] = actual_network.translators
     assert device.mapping["explicit"] == [["198.51.100.0/28", "2001:2::/124"]]
 
 
@@ -118,16 +122,16 @@ def test_a_table_takes_the_place_of_the_pool(network: Make) -> None:
     ],
 )
 def test_what_cannot_be_installed_is_told_with_its_line(problems: Problems, path: str, more: str, words: str) -> None:
-    found = problems(text(path, more=more))
-    assert len(found) == 1
-    assert found[0].startswith("test.yaml:8: ")
-    assert words in found[0]
+    actual_problems = problems(text(path, more=more))
+    assert len(actual_problems) == 1
+    assert actual_problems[0].startswith("test.yaml:8: ")
+    assert words in actual_problems[0]
 
 
 def test_another_translation_of_addresses_on_the_way_is_refused(problems: Problems) -> None:
     given = text("{siit: [r1]}").replace("r2: router", "r2: {kind: router, masquerade: true}")
-    [found] = problems(given)
-    assert '"r2", on the way from "r1" to "h2", masquerades' in found
+    [problem] = problems(given)
+    assert '"r2", on the way from "r1" to "h2", masquerades' in problem
 
 
 def test_a_way_around_the_translator_is_refused(problems: Problems) -> None:
@@ -137,8 +141,8 @@ def test_a_way_around_the_translator_is_refused(problems: Problems) -> None:
     )
     assert problems(given) == []  # Another way between the two translators passes neither by.
     given = text("{siit: [r1]}", more=", {endpoints: [h1, r3]}, {endpoints: [r3, r4]}, {endpoints: [r4, r2]}")
-    [found] = problems(given.replace("r2: router,", "r2: router, r3: router, r4: router,"))
-    assert 'a way around "r1"' in found
+    [problem] = problems(given.replace("r2: router,", "r2: router, r3: router, r4: router,"))
+    assert 'a way around "r1"' in problem
 
 
 @pytest.mark.parametrize(
@@ -156,21 +160,21 @@ def test_theory_follows_packets_through_translators(
     read: Read, path: str, mtu: int, limit_bytes: int, mtu_bytes: int
 ) -> None:
     experiment = read(text(path, mtu))
-    [own], topology = experiment.paths, experiment.topologies[0]
-    made = install(own, topology, experiment.between)
-    assert path_mtu(made) == mtu_bytes
-    payload = mtu_bytes - (40 if made.family == 6 else 20) - 32
+    [only_path], topology = experiment.paths, experiment.topologies[0]
+    network = install(only_path, topology, experiment.between)
+    assert path_mtu(network) == mtu_bytes
+    payload = mtu_bytes - (40 if network.family == 6 else 20) - 32
     # Preamble and gap are 20 bytes, header and checksum of Ethernet 18.
-    told = expected("tcp-stream", {}, own, topology, experiment.between)["goodput_bps"]
-    assert told == pytest.approx(100e6 * payload / limit_bytes, rel=1e-12)
+    goodput_bps = expected("tcp-stream", {}, only_path, topology, experiment.between)["goodput_bps"]
+    assert goodput_bps == pytest.approx(100e6 * payload / limit_bytes, rel=1e-12)
 
 
 def test_datagrams_that_may_be_fragmented_are_cut_for_ipv6(network: Make) -> None:
     """RFC 7915 section 4: 1252 bytes of UDP are one packet of 1300 bytes, which is over 1280."""
-    made = network("{siit: {nodes: [r1], client: ipv4}}")
-    settled = predict(made, 1252, "clear").settled
+    actual_network = network("{siit: {nodes: [r1], client: ipv4}}")
+    settled = predict(actual_network, 1252, "clear").settled
     assert [load.sizes_bytes for load in settled.loads] == [(1280,), (1280, 48 + 28), (1280, 48 + 28)]
-    settled = predict(made, 1212, "clear").settled
+    settled = predict(actual_network, 1212, "clear").settled
     assert [load.sizes_bytes for load in settled.loads] == [(1240,), (1260,), (1260,)]
 
 
@@ -184,33 +188,39 @@ def test_sources_learn_path_mtus_in_their_own_family(network: Make) -> None:
 
 def counted(to_ipv6: int, to_ipv4: int, **more: dict[str, Any]) -> TranslatorState:
     """As `translator-counters` answers of one translator, packets of 1000 bytes."""
-    told = {name: {"packets": n, "bytes": 1000 * n} for name, n in (("to_ipv6", to_ipv6), ("to_ipv4", to_ipv4))}
+    output = {name: {"packets": n, "bytes": 1000 * n} for name, n in (("to_ipv6", to_ipv6), ("to_ipv4", to_ipv4))}
     return TranslatorState.model_validate(
-        {"slow": {}, "answered": {}, "drops": {}, "waiting": {"packets": 0, "bytes": 0}} | told | more
+        {"slow": {}, "answered": {}, "drops": {}, "waiting": {"packets": 0, "bytes": 0}} | output | more
     )
 
 
 def test_translators_account_for_what_arrived(network: Make) -> None:
-    made = network("{siit: [r1]}")
+    actual_network = network("{siit: [r1]}")
     early, late = {"r1": {"siit-1": counted(5, 7)}}, {"r1": {"siit-1": counted(7, 17)}}
-    evidence = translator_evidence(made, early, late)
+    evidence = translator_evidence(actual_network, early, late)
     assert (
-        texts(check_translators(made, evidence, Traffic(forward_payload_bytes=10_000, reverse_payload_bytes=2_000)))
+        texts(
+            check_translators(
+                actual_network, evidence, Traffic(forward_payload_bytes=10_000, reverse_payload_bytes=2_000)
+            )
+        )
         == []
     )
-    [wrong] = texts(check_translators(made, evidence, Traffic(forward_payload_bytes=10_001, reverse_payload_bytes=0)))
+    [wrong] = texts(
+        check_translators(actual_network, evidence, Traffic(forward_payload_bytes=10_001, reverse_payload_bytes=0))
+    )
     assert wrong == (
         "10001 bytes of payload arrived, but siit-1 of r1 translated only 10000 bytes to IPv4: they went another way"
     )
-    [missing] = texts(check_translators(made, {}, Traffic()))
+    [missing] = texts(check_translators(actual_network, {}, Traffic()))
     assert missing == "r1 could not be asked for the counters of its translator siit-1"
 
 
 def test_what_was_dropped_or_answered_is_told(network: Make) -> None:
-    made = network("{siit: [r1]}")
-    one = {"packets": 1, "bytes": 60}
-    late = counted(0, 0, drops={"no-mapping": one, "not-unicast": one}, answered={"packet-too-big": one})
-    evidence = translator_evidence(made, {}, {"r1": {"siit-1": late}})
+    actual_network = network("{siit: [r1]}")
+    fields = {"packets": 1, "bytes": 60}
+    late = counted(0, 0, drops={"no-mapping": fields, "not-unicast": fields}, answered={"packet-too-big": fields})
+    evidence = translator_evidence(actual_network, {}, {"r1": {"siit-1": late}})
     assert translation_notes(evidence) == [
         "siit-1 of r1 dropped 1 packets: no-mapping",
         "siit-1 of r1 answered 1 packets: packet-too-big",
@@ -218,9 +228,9 @@ def test_what_was_dropped_or_answered_is_told(network: Make) -> None:
 
 
 def test_fragments_that_still_wait_at_the_end_are_told(network: Make) -> None:
-    made = network("{siit: [r1]}")
+    actual_network = network("{siit: [r1]}")
     late = counted(0, 0, waiting={"packets": 3, "bytes": 180})
-    evidence = translator_evidence(made, {}, {"r1": {"siit-1": late}})
+    evidence = translator_evidence(actual_network, {}, {"r1": {"siit-1": late}})
     [note] = translation_notes(evidence)
     assert note == "3 fragments still waited in siit-1 of r1 at the end for the first one of their packet"
     total = TranslatorTotal(node="r1", device="siit-1").with_trial(evidence["r1"]["siit-1"])
@@ -249,5 +259,5 @@ def test_devices_are_as_wide_as_the_links_of_their_node(network: Make) -> None:
     ],
 )
 def test_a_data_centre_with_border_and_edge_relays(network: Make, nodes: str, legs: list[tuple[str, str]]) -> None:
-    made = network(f"{{siit-dc: {nodes}}}")
-    assert [(str(leg.source), str(leg.destination)) for leg in made.legs] == legs
+    actual_network = network(f"{{siit-dc: {nodes}}}")
+    assert [(str(leg.source), str(leg.destination)) for leg in actual_network.legs] == legs

@@ -21,18 +21,18 @@ def with_device(tunnel: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("path", VECTORS, ids=lambda path: path.stem)
 def test_every_vector_has_its_outcome(path: Path) -> None:
     vector = json.loads(path.read_text())
-    told = vector["softwire"]
+    softwire = vector["softwire"]
     line = {
         "mechanism": "tunnel",
-        "tunnel": with_device(told["tunnel"]),
-        "others": [with_device(tunnel) for tunnel in told["others"]],
-        "node": told["node"],
+        "tunnel": with_device(softwire["tunnel"]),
+        "others": [with_device(tunnel) for tunnel in softwire["others"]],
+        "node": softwire["node"],
     }
-    before = [bytes.fromhex(one["packet"]) for one in vector.get("before", [])]
+    before = [bytes.fromhex(item["packet"]) for item in vector.get("before", [])]
     with MechanismProcess(find_agent(), line) as mechanism:
-        [*_, found] = mechanism.carry([(0, packet) for packet in [*before, bytes.fromhex(vector["packet"])]])
+        [*_, result] = mechanism.carry([(0, packet) for packet in [*before, bytes.fromhex(vector["packet"])]])
         waits = mechanism.finish()
-    assert (found.verdict, found.reason) == (vector["verdict"], vector["reason"])
-    assert [packet.hex() for packet in found.packets] == vector["packets"]
-    assert found.words.endswith(".")
+    assert (result.verdict, result.reason) == (vector["verdict"], vector["reason"])
+    assert [packet.hex() for packet in result.packets] == vector["packets"]
+    assert result.words.endswith(".")
     assert waits == (vector["reason"] in ("fragment-held", "overlapping-fragment"))

@@ -133,9 +133,9 @@ def pretender(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Prete
     """A host, and a home that knows it."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
-    found = Pretender(tmp_path)
-    yield found
-    found.close()
+    pretender = Pretender(tmp_path)
+    yield pretender
+    pretender.close()
 
 
 @pytest.fixture
@@ -143,8 +143,8 @@ def hub(tmp_path: Path) -> Iterator[AgentHub]:
     """A hub, whose program is none."""
     program = tmp_path / "program"
     program.write_bytes(PROGRAM)
-    with AgentHub(program) as found:
-        yield found
+    with AgentHub(program) as agent_hub:
+        yield agent_hub
 
 
 def host(pretender: Pretender) -> Host:

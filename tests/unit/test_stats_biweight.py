@@ -78,9 +78,14 @@ def test_intervals_cover(n: int, wild: int) -> None:
         logs[np.arange(len(logs)), at] += signs * np.log(generator.uniform(2, 20, len(logs)))
     pairs = [Pairs(path=row, baseline=[1.0] * n) for row in np.exp(logs).tolist()]
     compared = compare_all(pairs, confidence=0.95, margin=0.01, estimator="biweight")
-    covered = np.mean([one.low is not None and one.high is not None and one.low <= 1 <= one.high for one in compared])
+    covered = np.mean(
+        [
+            comparison.low is not None and comparison.high is not None and comparison.low <= 1 <= comparison.high
+            for comparison in compared
+        ]
+    )
     assert 0.93 <= covered <= 0.97
-    different = np.mean([one.p_value is not None and one.p_value < 0.05 for one in compared])
+    different = np.mean([comparison.p_value is not None and comparison.p_value < 0.05 for comparison in compared])
     assert different == pytest.approx(1 - covered, abs=0.003)
 
 

@@ -53,9 +53,15 @@ def test_the_p_value_is_that_of_the_t_test_on_log_ratios() -> None:
 
 def test_no_pair_and_one_pair_say_what_they_can() -> None:
     assert _compare([], []) == Comparison(n=0)
-    one = _compare([3.0], [2.0], margin=0.9)
-    assert (one.n, one.ratio, one.difference) == (1, pytest.approx(1.5), 1.0)
-    assert (one.low, one.high, one.p_value, one.equivalent, one.direction) == (None, None, None, False, None)
+    of_one_pair = _compare([3.0], [2.0], margin=0.9)
+    assert (of_one_pair.n, of_one_pair.ratio, of_one_pair.difference) == (1, pytest.approx(1.5), 1.0)
+    assert (of_one_pair.low, of_one_pair.high, of_one_pair.p_value, of_one_pair.equivalent, of_one_pair.direction) == (
+        None,
+        None,
+        None,
+        False,
+        None,
+    )
 
 
 @pytest.mark.parametrize("values", [[5.0] * 4, [0.0] * 4, [1e-3, 2.0, 7.0, 9.0], [0.1] * 12])
@@ -191,11 +197,11 @@ def uncertain(by: float, estimator: Estimator = "biweight", margin: float = 0.00
 def test_a_difference_that_is_smaller_than_the_uncertainty_is_none(estimator: Estimator) -> None:
     """0.2 of 10 with next to no noise: either of the two may be wrong by 0.15."""
     certain = compare(Pairs(path=PATH, baseline=BASELINE), confidence=0.95, margin=0.001, estimator=estimator)
-    found = uncertain(0.15, estimator)
+    comparison = uncertain(0.15, estimator)
     assert certain.direction == "higher"
-    assert found.direction is None
-    assert found.p_value == 1.0
-    assert found.ratio == certain.ratio
+    assert comparison.direction is None
+    assert comparison.p_value == 1.0
+    assert comparison.ratio == certain.ratio
     assert uncertain(0.02, estimator).direction == "higher"
 
 
@@ -208,10 +214,10 @@ def test_no_number_of_trials_makes_the_uncertainty_smaller() -> None:
             path_uncertainty=each * times,
             baseline_uncertainty=each * times,
         )
-        found = compare(pairs, confidence=0.95, margin=0.001)
-        assert found.low is not None
-        assert found.low < (10.2 - 0.15) / (10.0 + 0.15) + 0.001
-        assert found.direction is None
+        comparison = compare(pairs, confidence=0.95, margin=0.001)
+        assert comparison.low is not None
+        assert comparison.low < (10.2 - 0.15) / (10.0 + 0.15) + 0.001
+        assert comparison.direction is None
 
 
 def test_what_may_differ_by_more_than_the_margin_is_not_equivalent() -> None:

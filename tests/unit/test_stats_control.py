@@ -31,7 +31,7 @@ def test_the_chances_of_ranks_are_those_of_all_arrangements(n: int, m: int) -> N
         sum(1 for low in range(n + m) if low not in higher for high in higher if low > high)
         for higher in combinations(range(n + m), m)
     ]
-    expected = [sum(one <= u for one in wrong) / comb(n + m, m) for u in range(n * m + 1)]
+    expected = [sum(item <= u for item in wrong) / comb(n + m, m) for u in range(n * m + 1)]
     assert tail(n, m) == pytest.approx(expected, abs=1e-12)
 
 
@@ -49,8 +49,8 @@ def test_no_more_false_alarms_than_stated(name: str) -> None:
     alarms = np.zeros((MONITORS, LOOKS), dtype=bool)
     for monitor, of_monitor in enumerate(values.tolist()):
         for of_series in of_monitor:
-            found = departures(of_series[:BASELINE], of_series[BASELINE:], [error / SERIES] * LOOKS)
-            alarms[monitor] |= [one is not None for one in found]
+            actual_departures = departures(of_series[:BASELINE], of_series[BASELINE:], [error / SERIES] * LOOKS)
+            alarms[monitor] |= [actual_departure is not None for actual_departure in actual_departures]
     shares = alarms.mean(axis=1)
     assert shares.mean() <= error + 3 * shares.std() / np.sqrt(MONITORS)
     assert shares.mean() > 0.1 * error, "nothing is looked for"
@@ -62,9 +62,18 @@ def test_a_shift_by_three_deviations_is_found() -> None:
     first = []
     for _ in range(500):
         baseline, later = random.normal(size=BASELINE), 3 + random.normal(size=40)
-        found = departures(baseline.tolist(), later.tolist(), [1 / 8760 / SERIES] * 40)
-        first.append(next((look for look, one in enumerate(found, start=1) if one is not None), 99))
-        assert all(one is None or one.is_higher for one in found)
+        actual_departures = departures(baseline.tolist(), later.tolist(), [1 / 8760 / SERIES] * 40)
+        first.append(
+            next(
+                (
+                    look
+                    for look, actual_departure in enumerate(actual_departures, start=1)
+                    if actual_departure is not None
+                ),
+                99,
+            )
+        )
+        assert all(actual_departure is None or actual_departure.is_higher for actual_departure in actual_departures)
     assert np.median(first) <= 8
     assert np.mean(np.asarray(first) <= 16) > 0.9
 
@@ -82,11 +91,11 @@ def test_a_value_far_away_is_found_at_once() -> None:
 
 
 def test_without_any_spread_only_lasting_changes_are_found() -> None:
-    found = departures([1480.0] * 24, [1280.0] * 8, [0.05] * 8)
+    actual_departures = departures([1480.0] * 24, [1280.0] * 8, [0.05] * 8)
     assert sudden_width([1480.0] * 24, 0.05) is None
-    assert [one is None for one in found] == [True] * 3 + [False] * 5
-    assert found[3] is not None
-    assert (found[3].kind, found[3].over) == ("lasting", 4)
+    assert [actual_departure is None for actual_departure in actual_departures] == [True] * 3 + [False] * 5
+    assert actual_departures[3] is not None
+    assert (actual_departures[3].kind, actual_departures[3].over) == ("lasting", 4)
 
 
 def test_equal_values_are_no_change_and_nothing_is_found_without_an_error_to_spend() -> None:
@@ -96,9 +105,9 @@ def test_equal_values_are_no_change_and_nothing_is_found_without_an_error_to_spe
 
 
 def test_that_nothing_arrives_is_lower_than_anything() -> None:
-    [found] = departures([1.0, 1.1, 1.2], [float("-inf")], [0.01])
-    assert found is not None
-    assert not found.is_higher
+    [departure] = departures([1.0, 1.1, 1.2], [float("-inf")], [0.01])
+    assert departure is not None
+    assert not departure.is_higher
 
 
 def test_one_value_is_no_baseline() -> None:

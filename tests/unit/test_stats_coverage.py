@@ -123,21 +123,21 @@ def test_a_difference_of_the_margin_is_seldom_called_equivalent(n: int) -> None:
 @pytest.mark.parametrize("n", [2, 3, 5, 10, 20])
 def test_intervals_of_what_cannot_be_negative_cover_and_are_not_negative(n: int) -> None:
     for sigma in (0.1, 0.5, 1.0):
-        made = own_values(np.random.default_rng(n).lognormal(0, sigma, (EXPERIMENTS, n)), 0.95, by_ratio=True)
-        assert made.low is not None
-        assert made.high is not None
-        assert made.low.min() > 0
-        assert ((made.low <= 1) & (made.high >= 1)).mean() >= 0.95 - ERROR, sigma
+        intervals = own_values(np.random.default_rng(n).lognormal(0, sigma, (EXPERIMENTS, n)), 0.95, by_ratio=True)
+        assert intervals.low is not None
+        assert intervals.high is not None
+        assert intervals.low.min() > 0
+        assert ((intervals.low <= 1) & (intervals.high >= 1)).mean() >= 0.95 - ERROR, sigma
 
 
 def test_an_interval_of_losses_ends_at_zero_and_covers_as_it_did() -> None:
     generator = np.random.default_rng(4)
     losses = np.where(generator.random((EXPERIMENTS, 10)) < 0.5, 0.0, generator.exponential(0.01, (EXPERIMENTS, 10)))
-    made = own_values(losses, 0.95, by_ratio=False)
-    assert made.low is not None
-    assert made.high is not None
-    assert made.low.min() == 0
-    covered = (made.low <= 0.005) & (made.high >= 0.005)
+    intervals = own_values(losses, 0.95, by_ratio=False)
+    assert intervals.low is not None
+    assert intervals.high is not None
+    assert intervals.low.min() == 0
+    covered = (intervals.low <= 0.005) & (intervals.high >= 0.005)
     assert covered.mean() == pytest.approx(_coverage(losses, 0.005))
 
 
@@ -146,7 +146,9 @@ def test_the_mean_of_levels_covers_and_equal_levels_rarely_differ() -> None:
     covered = differ = 0
     for _ in range(400):
         values = generator.normal(0, 0.03 * np.exp(generator.normal(0, 0.5, (6, 1))), (6, 10))
-        groups = [GroupValue(value=float(one.mean()), error=float(one.std(ddof=1) / 10**0.5), n=10) for one in values]
+        groups = [
+            GroupValue(value=float(value.mean()), error=float(value.std(ddof=1) / 10**0.5), n=10) for value in values
+        ]
         pooled = pool(groups, 0.95)
         covered += abs(pooled.value) <= pooled.half_width
         differ += pooled.p_value is not None and pooled.p_value < 0.05

@@ -35,17 +35,17 @@ def test_the_bounds_are_those_of_the_textbook() -> None:
 def test_all_looks_together_have_the_error(error: float) -> None:
     sums = np.random.default_rng(1).normal(size=(40_000, 60)).cumsum(axis=1)
     at = sums[:, [number - 1 for number in BLOCKS]] / np.sqrt(BLOCKS)
-    found = (np.abs(at) > -ndtri(np.array(levels(BLOCKS, EVENLY, error)) / 2)).any(axis=1).mean()
-    assert found == pytest.approx(error, abs=3.3 * math.sqrt(error / 40_000))
+    mean = (np.abs(at) > -ndtri(np.array(levels(BLOCKS, EVENLY, error)) / 2)).any(axis=1).mean()
+    assert mean == pytest.approx(error, abs=3.3 * math.sqrt(error / 40_000))
 
 
 def test_without_such_levels_a_third_of_equal_paths_would_differ() -> None:
     values = np.random.default_rng(1).normal(size=(4000, 60))
-    found = np.zeros(4000, dtype=bool)
+    zeros = np.zeros(4000, dtype=bool)
     for number in range(5, 61):
         part = values[:, :number]
-        found |= np.abs(part.mean(axis=1)) > student.ppf(0.975, number - 1) * part.std(axis=1, ddof=1) / number**0.5
-    assert found.mean() > 0.25
+        zeros |= np.abs(part.mean(axis=1)) > student.ppf(0.975, number - 1) * part.std(axis=1, ddof=1) / number**0.5
+    assert zeros.mean() > 0.25
 
 
 def test_an_adjusted_p_value_is_the_error_at_which_the_last_look_decides() -> None:

@@ -17,33 +17,33 @@ NEW = [104.0, 107.1, 103.3]
 
 
 def test_it_is_welchs_test_of_the_logarithms() -> None:
-    found = compare_unpaired(OLD, NEW, "ratio")
+    comparison = compare_unpaired(OLD, NEW, "ratio")
     reference = stats.ttest_ind(np.log(NEW), np.log(OLD), equal_var=False)
-    assert found.is_ratio
-    assert found.change == pytest.approx(exp(np.log(NEW).mean() - np.log(OLD).mean()))
-    assert found.p_none() == pytest.approx(reference.pvalue)
-    assert found.interval(0.95) == pytest.approx([exp(end) for end in reference.confidence_interval(0.95)])
-    assert found.p_at_most(0.0) == pytest.approx(reference.pvalue / 2)
-    assert found.p_at_least(0.0) == pytest.approx(1 - reference.pvalue / 2)
+    assert comparison.is_ratio
+    assert comparison.change == pytest.approx(exp(np.log(NEW).mean() - np.log(OLD).mean()))
+    assert comparison.p_none() == pytest.approx(reference.pvalue)
+    assert comparison.interval(0.95) == pytest.approx([exp(end) for end in reference.confidence_interval(0.95)])
+    assert comparison.p_at_most(0.0) == pytest.approx(reference.pvalue / 2)
+    assert comparison.p_at_least(0.0) == pytest.approx(1 - reference.pvalue / 2)
 
 
 @pytest.mark.parametrize("old", [OLD, [0.0, *OLD]])
 def test_values_that_may_be_zero_are_compared_by_difference(old: list[float]) -> None:
-    found = compare_unpaired(old, NEW, "difference" if old is OLD else "ratio")
+    comparison = compare_unpaired(old, NEW, "difference" if old is OLD else "ratio")
     reference = stats.ttest_ind(NEW, old, equal_var=False)
-    assert not found.is_ratio
-    assert found.change == pytest.approx(np.mean(NEW) - np.mean(old))
-    assert found.p_none() == pytest.approx(reference.pvalue)
-    assert found.interval(0.9) == pytest.approx(reference.confidence_interval(0.9))
+    assert not comparison.is_ratio
+    assert comparison.change == pytest.approx(np.mean(NEW) - np.mean(old))
+    assert comparison.p_none() == pytest.approx(reference.pvalue)
+    assert comparison.interval(0.9) == pytest.approx(reference.confidence_interval(0.9))
 
 
 def test_an_interval_beyond_a_bound_is_a_rejection_at_half_its_error() -> None:
-    found = compare_unpaired(OLD, NEW, "ratio")
-    interval = found.interval(0.95)
+    comparison = compare_unpaired(OLD, NEW, "ratio")
+    interval = comparison.interval(0.95)
     assert interval is not None
     low = log(interval[0])
     for bound, is_rejected in ((low - 1e-6, True), (low + 1e-6, False)):
-        p_value = found.p_at_most(bound)
+        p_value = comparison.p_at_most(bound)
         assert p_value is not None
         assert (p_value < 0.025) == is_rejected
 
@@ -68,9 +68,9 @@ def test_one_spread_is_enough_for_an_interval_and_one_value_for_none() -> None:
 
 
 def test_tiny_variances_stay_numbers() -> None:
-    found = compare_unpaired([1e-200, 2e-200, 3e-200], [1e-200, 2e-200, 4e-200], "difference")
-    assert found.interval(0.95) is not None
-    assert 0.3 < (found.p_none() or 0) < 1
+    comparison = compare_unpaired([1e-200, 2e-200, 3e-200], [1e-200, 2e-200, 4e-200], "difference")
+    assert comparison.interval(0.95) is not None
+    assert 0.3 < (comparison.p_none() or 0) < 1
 
 
 @pytest.mark.parametrize(("sizes", "spreads"), [((3, 3), (1, 1)), ((5, 10), (1, 4)), ((10, 4), (0.2, 3))])

@@ -37,7 +37,7 @@ def test_columns_that_some_trials_lack_are_null_there(manifest: Manifest) -> Non
     import pyarrow.parquet as pq
 
     given: list[dict[str, float]] = [{}, {"goodput_bps": 1.0}, {"rtt_p50_ns": 2.0}, {}]
-    table = pq.read_table(io.BytesIO(trials_parquet([record(metrics=one) for one in given], manifest)))
+    table = pq.read_table(io.BytesIO(trials_parquet([record(metrics=given_item) for given_item in given], manifest)))
     assert table["goodput_bps"].to_pylist() == [None, 1.0, None, None]
     assert table["rtt_p50_ns"].to_pylist() == [None, None, 2.0, None]
 

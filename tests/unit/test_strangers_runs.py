@@ -351,8 +351,8 @@ def test_names_that_command_a_terminal_are_told_escaped(directory: Path) -> None
     trial = sorted(manifest["accepted"])[0]
     manifest["accepted"][trial]["a\n\x1b[2J"] = "0" * 64
     place.write_text(json.dumps(manifest))
-    found = verify_run(read_run(directory))
-    assert found == [f"{directory}/trials/{trial}/a\\n\\x1b[2J: missing: the run recorded it"]
+    verification = verify_run(read_run(directory))
+    assert verification == [f"{directory}/trials/{trial}/a\\n\\x1b[2J: missing: the run recorded it"]
 
 
 def test_other_files_of_trials_are_verified(directory: Path) -> None:
@@ -360,9 +360,9 @@ def test_other_files_of_trials_are_verified(directory: Path) -> None:
     trial = sorted((directory / "trials").iterdir())[0]
     (trial / "series.parquet").write_bytes(b"x")
     (trial / "more").touch()
-    found = verify_run(read_run(directory))
-    assert f"{trial}/more: the run did not record it" in found
-    assert len(found) == 2
+    verification = verify_run(read_run(directory))
+    assert f"{trial}/more: the run did not record it" in verification
+    assert len(verification) == 2
 
 
 def test_a_trial_that_a_crash_left_unnoted_is_of_the_run(directory: Path) -> None:

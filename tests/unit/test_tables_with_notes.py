@@ -19,9 +19,9 @@ def test_a_table_that_fits_is_as_it_was() -> None:
 
 
 def test_equal_remarks_of_a_table_that_does_not_fit_are_one_note() -> None:
-    made, notes = tables.with_notes(Table(title="t", columns=COLUMNS, rows=ROWS), 33)
-    assert [column.name for column in made.columns] == ["path", "rate", "note"]
-    assert [row[2] for row in made.rows] == ["1", "", "1"]
+    table, notes = tables.with_notes(Table(title="t", columns=COLUMNS, rows=ROWS), 33)
+    assert [column.name for column in table.columns] == ["path", "rate", "note"]
+    assert [row[2] for row in table.rows] == ["1", "", "1"]
     assert notes == ["1: as fast as the tester"]
 
 

@@ -69,11 +69,11 @@ def test_every_node_reaches_both_addresses_of_the_server(installed: Installed) -
     assert "198.51.100.2/31 via 198.18.2.2 dev eth1" in routes_of(network, "r2")
     assert f"198.51.100.2/31 dev {SERVER_DEVICE}" in routes_of(network, "r3")
     [*_, server] = network.devices
-    made = MIREDO.make(server)
-    assert [line for line in made.ip if "address" in line] == [
+    make = MIREDO.make(server)
+    assert [line for line in make.ip if "address" in line] == [
         f"address add 198.51.100.{last}/32 dev {SERVER_DEVICE}" for last in (2, 3)
     ]
-    [program] = made.programs
+    [program] = make.programs
     assert (program.name, program.package) == ("miredo-server", "miredo-server")
     assert program.stdin == "ServerBindAddress 198.51.100.2\nServerBindAddress2 198.51.100.3\n"
 
@@ -114,13 +114,13 @@ def test_the_flags_are_learned_once_a_client_is_qualified(installed: Installed) 
     answer = {"exit": 0, "stdout": f"inet6 {actual}/32\n"}
     assert request.check(answer) is None
     assert request.learns(answer) == {described: actual}
-    found = network.with_learned(request.learns(answer))
-    assert ends(found) == (str(actual), "2001:2:0:2::2")
-    assert of(found, "h1")["teredo-1"] == (None, f"{actual}/32")
-    assert of(found, "r2") == of(network, "r2")
-    assert {ip.source for crossing in found.crossings for ip in crossing.ip[-1:]} == {actual}
-    assert addresses_by_name(found.blueprint)["h1"][-1] == actual
-    assert network.blueprint.with_learned(request.learns(answer)) == found.blueprint
+    actual_learned = network.with_learned(request.learns(answer))
+    assert ends(actual_learned) == (str(actual), "2001:2:0:2::2")
+    assert of(actual_learned, "h1")["teredo-1"] == (None, f"{actual}/32")
+    assert of(actual_learned, "r2") == of(network, "r2")
+    assert {ip.source for crossing in actual_learned.crossings for ip in crossing.ip[-1:]} == {actual}
+    assert addresses_by_name(actual_learned.blueprint)["h1"][-1] == actual
+    assert network.blueprint.with_learned(request.learns(answer)) == actual_learned.blueprint
     assert network.with_learned({}) is network
 
 
@@ -199,9 +199,9 @@ workloads: [ping]
 def test_what_cannot_be_installed_is_told_with_its_line(
     problems: Callable[[str], list[str]], link: str, path: str, words: str
 ) -> None:
-    [found] = problems(TEXT.format(link=link, path=path))
-    assert found.startswith("test.yaml:10: ")
-    assert words in found
+    [problem] = problems(TEXT.format(link=link, path=path))
+    assert problem.startswith("test.yaml:10: ")
+    assert words in problem
 
 
 NATS = """
@@ -228,8 +228,8 @@ def test_others_know_a_client_by_the_address_of_its_nat(
     read: Callable[[str], Experiment], path: str, last: str
 ) -> None:
     """RFC 4380 section 4: the mapped address is in the client's, and outer packets have it beyond the NAT."""
-    found = read(NATS.format(r1=ROUTER, r2=ROUTER, between="[h1, h2]", path=path))
-    network = install(found.paths[0], found.topologies[0], found.between)
+    content = read(NATS.format(r1=ROUTER, r2=ROUTER, between="[h1, h2]", path=path))
+    network = install(content.paths[0], content.topologies[0], content.between)
     assert IPv6Address(str(network.legs[0].source)).teredo == (IPv4Address("198.51.100.2"), IPv4Address("198.18.1.1"))
     outer = [crossing.ip[0] for crossing in network.crossings if crossing.tunnels]
     sources = ["192.168.1.2", *["198.18.1.1"] * (len(outer) - 1)]
@@ -250,13 +250,13 @@ def test_others_know_a_client_by_the_address_of_its_nat(
 def test_a_nat_that_cannot_be_is_told(
     problems: Callable[[str], list[str]], r1: str, r2: str, between: str, path: str, words: str
 ) -> None:
-    [found] = problems(NATS.format(r1=r1, r2=r2, between=between, path=f"{{teredo: {path}}}"))
-    assert found.startswith("test.yaml:11: ")
-    assert words in found
+    [problem] = problems(NATS.format(r1=r1, r2=r2, between=between, path=f"{{teredo: {path}}}"))
+    assert problem.startswith("test.yaml:11: ")
+    assert words in problem
 
 
 def test_a_symmetric_nat_is_told(problems: Callable[[str], list[str]]) -> None:
     text = NATS.replace("masquerade: true", "masquerade: true, nat-ports: random")
-    [found] = problems(text.format(r1=ROUTER, r2=ROUTER, between="[h1, h2]", path="{teredo: [h1, r2]}"))
-    assert '"h1" is behind "n1", a symmetric NAT, which forgets its sessions before each trial' in found
-    assert found.endswith("leave nat-ports out")
+    [problem] = problems(text.format(r1=ROUTER, r2=ROUTER, between="[h1, h2]", path="{teredo: [h1, r2]}"))
+    assert '"h1" is behind "n1", a symmetric NAT, which forgets its sessions before each trial' in problem
+    assert problem.endswith("leave nat-ports out")

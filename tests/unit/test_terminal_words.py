@@ -61,9 +61,13 @@ class World:
         labs = folder / "labs"
         labs.mkdir(mode=0o700)
         monkeypatch.setattr(registry, "directory", lambda: labs)
-        own = process(os.getpid())
+        actual_process = process(os.getpid())
         lab = LabRecord(
-            name=EVIL, holder=own, nodes={EVIL: own}, links={EVIL: [[EVIL, EVIL]] * 2}, user_namespace=False
+            name=EVIL,
+            holder=actual_process,
+            nodes={EVIL: actual_process},
+            links={EVIL: [[EVIL, EVIL]] * 2},
+            user_namespace=False,
         )
         (labs / "x.json").write_text(json.dumps(asdict(lab)))
 
@@ -170,15 +174,15 @@ def test_all_that_commands_write_passes_one_module() -> None:
         ("translate_command.py", "print"),
         ("common.py", "print"),
     }
-    found = set()
+    collected = set()
     for file in sorted(CLI.glob("*.py")):
         for node in ast.walk(ast.parse(file.read_text())):
             if not isinstance(node, ast.Call):
                 continue
             called = ast.unparse(node.func)
             if called in ("print", "typer.echo", "typer.secho", "sys.stdout.write", "sys.stderr.write"):
-                found.add((file.name, called))
-    assert found == allowed
+                collected.add((file.name, called))
+    assert collected == allowed
 
 
 def test_colours_are_all_that_a_report_may_have() -> None:

@@ -69,9 +69,9 @@ def network(*links: dict[str, object]) -> Topology:
 
 def _fields(settings: dict[str, object]) -> dict[str, object]:
     """Fields of a link; a `rate_bps` is that of both directions."""
-    own = {name: value for name, value in settings.items() if name != "rate_bps"}
+    values = {name: value for name, value in settings.items() if name != "rate_bps"}
     rate_bps = settings.get("rate_bps")
-    return {"directions": both_ways(rate_bps if isinstance(rate_bps, int) else None)} | own
+    return {"directions": both_ways(rate_bps if isinstance(rate_bps, int) else None)} | values
 
 
 def theory(kind: str, params: dict[str, int | str], path: Path, *links: dict[str, object]) -> dict[str, float]:
@@ -82,9 +82,9 @@ def installed(path: Path, *links: dict[str, object]) -> Network:
     return install(path, network(*links), ("n0", f"n{len(links)}"))
 
 
-def outer_sizes(made: Network) -> list[int]:
+def outer_sizes(built: Network) -> list[int]:
     """The bytes of the headers of tunnels on each link."""
-    return [sum(HEADERS[name].size_bytes for name in crossing.headers[:-1]) for crossing in made.crossings]
+    return [sum(HEADERS[name].size_bytes for name in crossing.headers[:-1]) for crossing in built.crossings]
 
 
 def test_a_full_packet_is_a_frame_of_1518_and_1538_on_the_wire() -> None:
@@ -160,8 +160,8 @@ def test_udp_goodput_of_fragmented_datagrams() -> None:
 
 def test_datagrams_per_second() -> None:
     # RFC 2544: 148,809 frames of 64 bytes a second at 100 Mbit/s; 18 bytes of UDP payload fill one over IPv4.
-    found = theory("udp-stream", {"datagram_bytes": 18}, IPV4_PATH, {"rate_bps": 100 * MBIT})
-    assert int(found["packets_rate_pps"]) == 148_809
+    actual_theory = theory("udp-stream", {"datagram_bytes": 18}, IPV4_PATH, {"rate_bps": 100 * MBIT})
+    assert int(actual_theory["packets_rate_pps"]) == 148_809
 
 
 def test_the_slowest_link_is_the_limit() -> None:
@@ -230,9 +230,9 @@ def test_a_vlan_costs_its_tag_on_the_wire_and_leaves_the_mtu() -> None:
     assert theory("tcp-stream", {}, IPV4_PATH, plain, tagged) == {"goodput_bps": pytest.approx(1e8 * 1448 / 1542)}
     sent = theory("udp-stream", {"datagram_bytes": 1472}, IPV4_PATH, tagged)
     assert sent["goodput_bps"] == pytest.approx(1e8 * 1472 / 1542)
-    made = installed(IPV4_PATH, tagged)
-    assert path_mtu(made) == 1500
-    [load], [other] = (predict(one, 1473).settled.loads for one in (made, installed(IPV4_PATH, plain)))
+    network = installed(IPV4_PATH, tagged)
+    assert path_mtu(network) == 1500
+    [load], [other] = (predict(item, 1473).settled.loads for item in (network, installed(IPV4_PATH, plain)))
     # Of two fragments the second one is padded, where the tag takes the padding's place.
     assert (load.count, load.wire_bytes - other.wire_bytes) == (2, 4)
 
@@ -288,13 +288,17 @@ def tunnel(mechanism: str, nodes: tuple[str, ...], family: Literal[4, 6] = 6, **
 def test_a_tunnel_changes_only_the_links_between_its_ends() -> None:
     path = tunnel("6in4", ("n2", "n1"))
     links: list[dict[str, object]] = [{"rate_bps": 100 * MBIT}] * 3
-    made = installed(path, *links)
-    assert outer_sizes(made) == [0, 20, 0]
-    assert path_mtu(made) == 1480
+    network = installed(path, *links)
+    assert outer_sizes(network) == [0, 20, 0]
+    assert path_mtu(network) == 1480
     # 1480 - 40 - 20 - 12 = 1408 bytes of data in every packet, 1500 bytes long in the tunnel.
     assert theory("tcp-stream", {}, path, *links)["goodput_bps"] == pytest.approx(1e8 * 1408 / 1538)
     # UDP fragments are cut to the tunnel's MTU: 1432 bytes in each of 1480, in 1500 of IPv4.
-    assert [load.sizes_bytes for load in predict(made, 2000).settled.loads] == [(1480, 624), (1500, 644), (1480, 624)]
+    assert [load.sizes_bytes for load in predict(network, 2000).settled.loads] == [
+        (1480, 624),
+        (1500, 644),
+        (1480, 624),
+    ]
     assert table(("6in4",), ("udp",))[0].header_bytes == 14 + 20 + 40 + 8
 
 
@@ -353,13 +357,13 @@ DOCUMENT = (File(__file__).parents[2] / "docs/theory.md").read_text()
 )
 def test_what_is_said_of_tunnels(words: str, mechanism: str, options: dict[str, Scalar]) -> None:
     [row] = [line for line in DOCUMENT.splitlines() if line.startswith(f"| {words} |")]
-    sizes, rooms = ([int(one) for one in cell.split(";")] for cell in row.split("|")[3:5])
+    sizes, rooms = ([int(word) for word in cell.split(";")] for cell in row.split("|")[3:5])
     kind = MECHANISMS[mechanism]
     nodes = ("n0", "n2") if mechanism in ("isatap", "teredo") else ("n1", "n2")
-    made = installed(tunnel(mechanism, nodes, kind.family(options), **options), {}, {}, {})
+    network = installed(tunnel(mechanism, nodes, kind.family(options), **options), {}, {}, {})
     index = 1 if "key" in options else 0
-    assert max(outer_sizes(made)) == sizes[index]
-    assert path_mtu(made) == rooms[index]
+    assert max(outer_sizes(network)) == sizes[index]
+    assert path_mtu(network) == rooms[index]
 
 
 @pytest.mark.parametrize(("mtu_bytes", "wire_bytes"), [(1480, 1538), (1481, 1538 + 84), (1500, 1538 + 84)])

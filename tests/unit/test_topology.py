@@ -66,7 +66,7 @@ def test_ends_of_a_link(read: Read) -> None:
     link = topology.links[1]
     assert (link.end_of("r1").name, link.other_end("r1").node) == ("eth1", "h2")
     assert (link.end_of("h2").name, link.other_end("h2").node) == ("eth0", "r1")
-    assert [own.name for own in topology.links_of("r1")] == ["l0", "l1"]
+    assert [link.name for link in topology.links_of("r1")] == ["l0", "l1"]
 
 
 @pytest.mark.parametrize(
@@ -98,5 +98,5 @@ def test_a_link_that_carries_no_ipv6_may_be_under_1280(read: Read, text: str) ->
 
 def test_a_link_that_carries_ipv6_may_not(problems: Callable[[str], list[str]]) -> None:
     text = FOUR_ALONE + "{endpoints: [r1, h2], mtu: 905}]}\npaths: {nat64: {nat64: [r1]}}\nworkloads: [ping]\n"
-    [found] = problems(text)
-    assert "too small for IPv6" in found
+    [problem] = problems(text)
+    assert "too small for IPv6" in problem

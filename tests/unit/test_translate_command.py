@@ -67,9 +67,9 @@ def explained(tmp_path: Path, sixbench: Command) -> Callable[..., list[tuple[str
         (tmp_path / "in.pcap").write_bytes(pcap(packets))
         done = sixbench("translate", *arguments, "--in", tmp_path / "in.pcap", "--json")
         assert done.exit == 0, done.stderr
-        told = [json.loads(line) for line in done.stdout.splitlines()]
-        assert [one["number"] for one in told] == list(range(1, len(packets) + 1))
-        return [(one["verdict"], one["clause"]) for one in told]
+        documents = [json.loads(line) for line in done.stdout.splitlines()]
+        assert [document["number"] for document in documents] == list(range(1, len(packets) + 1))
+        return [(document["verdict"], document["clause"]) for document in documents]
 
     return run
 
@@ -179,8 +179,8 @@ def test_packets_go_on_when_nobody_reads_what_is_said_of_them(tmp_path: Path) ->
         assert process.stderr is not None
         assert process.stdout.readline().startswith(b"1 translated, encapsulated")
         process.stdout.close()
-        said = process.stderr.read().decode()
-    assert (process.returncode, said) == (0, "packets: 5000 in, 5000 out; 5000 translated (5000 encapsulated)\n")
+        text = process.stderr.read().decode()
+    assert (process.returncode, text) == (0, "packets: 5000 in, 5000 out; 5000 translated (5000 encapsulated)\n")
     assert len(packets_of(tmp_path / "out.pcap")) == 5000
 
 

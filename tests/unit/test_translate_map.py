@@ -98,16 +98,16 @@ def test_a_prefix_of_more_than_64_bits_takes_the_first_bits_of_the_interface_ide
 
 def test_a_domain_has_several_rules_and_edges_with_an_ipv4_prefix(through: Through) -> None:
     rules = ("--rule", "2001:db9::/40,203.0.113.0/24,4", "--rule", "2001:dba::/40,203.0.114.0/24,16,4")
-    own = "203.0.113.83"
-    packet, answer = sent(own, OUTSIDE, (80, 53)), sent(OUTSIDE, own, (53, 80))
+    text = "203.0.113.83"
+    packet, answer = sent(text, OUTSIDE, (80, 53)), sent(OUTSIDE, text, (53, 80))
     edge = ("--ce", "2001:db9:50::/44")
     [(_, _, [carried])] = through([packet], *rules, *edge)
     assert IPv6Address(carried[8:24]) == IPv6Address("2001:db9:50:0:0:cb00:7153:0")
-    [(verdict, _, [found])] = through([carried], *rules)
-    assert (verdict, found) == ("translated", packet)
+    [(verdict, _, [packet_out])] = through([carried], *rules)
+    assert (verdict, packet_out) == ("translated", packet)
     [(_, _, [carried])] = through([answer], *rules)
-    [(verdict, _, [found])] = through([carried], *rules, *edge)
-    assert (verdict, found) == ("translated", answer)
+    [(verdict, _, [packet_out])] = through([carried], *rules, *edge)
+    assert (verdict, packet_out) == ("translated", answer)
     [(_, _, [carried])] = through([sent(OUTSIDE, "203.0.114.1", (53, 4096))], *rules)
     assert IPv6Address(carried[24:40]) == IPv6Address("2001:dba:1::cb00:7201:0")
 

@@ -50,20 +50,24 @@ def over4(source: str, destination: str, ports: tuple[int, int]) -> bytes:
 def test_answers_come_back_for_as_long_as_the_session_lasts(through: Through) -> None:
     answer = over4(SERVER, POOL, (53, 4000))
     packets = [(10, sent((4000, 53))), (309, answer), (608, answer), (908, answer)]
-    found = through(packets, *NAT64)
-    assert [one[:2] for one in found] == [
+    passed = through(packets, *NAT64)
+    assert [item[:2] for item in passed] == [
         ("translated", "to-ipv4"),
         ("translated", "to-ipv6"),
         ("translated", "to-ipv6"),
         ("answered", "no-binding"),
     ]
-    assert found[0][2] == [over4(POOL, SERVER, (4000, 53))]
+    assert passed[0][2] == [over4(POOL, SERVER, (4000, 53))]
     back = ipv6(
         datagram(embedded(SERVER), IPv6Address(CLIENT), (53, 4000)), source=str(embedded(SERVER)), destination=CLIENT
     )
-    assert found[1][2] == [back]
-    [told] = found[3][2]
-    assert (told[9], told[12:20], told[20:22]) == (ICMP, IPv4Address("192.0.0.8").packed + answer[12:16], b"\3\1")
+    assert passed[1][2] == [back]
+    [only_passed] = passed[3][2]
+    assert (only_passed[9], only_passed[12:20], only_passed[20:22]) == (
+        ICMP,
+        IPv4Address("192.0.0.8").packed + answer[12:16],
+        b"\3\1",
+    )
     assert through([packets[0], (71, answer)], *NAT64, "--udp-timeout", "60")[1][1] == "no-binding"
 
 
@@ -75,7 +79,7 @@ def test_clients_share_the_pool(through: Through) -> None:
     drawn = [[out for _, _, [out] in through(packets, *NAT64, "--seed", seed)] for seed in ("1", "1", "2")]
     assert drawn[0] == drawn[1] != drawn[2]
     few = through(packets, "nat64", "--prefix", f"{PREFIX}/96", "--pool", f"{POOL}/32:2000-2002")
-    assert [one[1] for one in few] == ["to-ipv4", "to-ipv4", "to-ipv4", "no-port-left"]
+    assert [item[1] for item in few] == ["to-ipv4", "to-ipv4", "to-ipv4", "no-port-left"]
 
 
 def test_who_may_send_to_a_client_is_a_choice(through: Through) -> None:
@@ -92,11 +96,11 @@ def test_later_fragments_wait_for_the_first(through: Through) -> None:
     first = ipv4(whole[20:36], source=SERVER, destination=POOL, identification=7, flags_and_offset=0x2000)
     later = ipv4(b"\7" * 8, source=SERVER, destination=POOL, identification=7, flags_and_offset=2)
     packets = [(1, sent((4000, 53))), (2, later), (2, first), (9, later), (20, first)]
-    found = through(packets, *NAT64)[1:]
-    assert [one[:2] for one in found[:2]] == [("waits", "fragment-waits"), ("translated", "fragment-to-ipv6")]
-    assert [out[40:44] for out in found[1][2]] == [bytes([UDP, 0, 0, 1]), bytes([UDP, 0, 0, 16])]
-    assert found[2][0] == "waits"
-    assert len(found[3][2]) == 1, "the other one came too early"
+    passed = through(packets, *NAT64)[1:]
+    assert [item[:2] for item in passed[:2]] == [("waits", "fragment-waits"), ("translated", "fragment-to-ipv6")]
+    assert [out[40:44] for out in passed[1][2]] == [bytes([UDP, 0, 0, 1]), bytes([UDP, 0, 0, 16])]
+    assert passed[2][0] == "waits"
+    assert len(passed[3][2]) == 1, "the other one came too early"
 
 
 def test_a_nat64_gives_a_datagram_its_checksum_also_when_it_comes_in_fragments(through: Through) -> None:
@@ -105,8 +109,8 @@ def test_a_nat64_gives_a_datagram_its_checksum_also_when_it_comes_in_fragments(t
     bare = whole[:26] + b"\0\0" + whole[28:]
     first = ipv4(bare[20:28], source=SERVER, destination=POOL, identification=7, flags_and_offset=0x2000)
     later = ipv4(bare[28:], source=SERVER, destination=POOL, identification=7, flags_and_offset=1)
-    found = through([(1, sent((4000, 53))), (2, later), (2, first), (3, bare)], *NAT64)[1:]
-    assert [one[:2] for one in found] == [
+    passed = through([(1, sent((4000, 53))), (2, later), (2, first), (3, bare)], *NAT64)[1:]
+    assert [item[:2] for item in passed] == [
         ("waits", "fragment-waits"),
         ("translated", "checksum-computed"),
         ("translated", "checksum-computed"),
@@ -114,7 +118,7 @@ def test_a_nat64_gives_a_datagram_its_checksum_also_when_it_comes_in_fragments(t
     right = ipv6(
         datagram(embedded(SERVER), IPv6Address(CLIENT), (53, 4000)), source=str(embedded(SERVER)), destination=CLIENT
     )
-    assert [one[2] for one in found[1:]] == [[right], [right]]
+    assert [item[2] for item in passed[1:]] == [[right], [right]]
     assert through([(1, sent((4000, 53))), (3, bare)], *NAT64, "--zero-checksum", "drop")[1][1] == "zero-checksum"
     clat = ("464xlat", "--role", "clat", "--prefix", f"{PREFIX}/96", "--clat-prefix", "2001:db8:c1a7::/96")
     unsummed = over4("192.0.0.2", SERVER, (4000, 53))
@@ -130,10 +134,10 @@ def test_a_plat_takes_the_errors_of_a_clat(through: Through) -> None:
     [(verdict, clause, [error])] = through([(1, worn_out)], *clat)
     assert (verdict, clause) == ("answered", "hop-limit")
     assert error[8:24] == IPv6Address("2001:db8:c1a7::192.0.0.8").packed
-    [_, (_, clause, [told])] = through([(1, between), (2, error)], *plat)
-    assert (clause, told[16:22]) == ("error-to-ipv4", IPv4Address(SERVER).packed + b"\x0b\0")
-    own = IPv6Address("2001:db8::c1a7")
-    assert through([(1, worn_out)], *clat, "--own6", str(own))[0][2][0][8:24] == own.packed
+    [_, (_, clause, [packet_out])] = through([(1, between), (2, error)], *plat)
+    assert (clause, packet_out[16:22]) == ("error-to-ipv4", IPv4Address(SERVER).packed + b"\x0b\0")
+    ipv6_address = IPv6Address("2001:db8::c1a7")
+    assert through([(1, worn_out)], *clat, "--own6", str(ipv6_address))[0][2][0][8:24] == ipv6_address.packed
 
 
 def test_a_clat_and_a_plat_are_two_ends(through: Through) -> None:
@@ -183,8 +187,8 @@ def test_an_lwaftr_knows_whose_a_port_is(through: Through) -> None:
 
 def test_an_lwaftr_tells_who_is_bound_to_nothing_and_sends_back_what_is_for_another(through: Through) -> None:
     nobodys = over4(SERVER, POOL, (53, 9))
-    [(verdict, _, [told])] = through([(1, nobodys)], "lw4o6", "--role", "aftr", *TABLE, *ERROR_SOURCES)
-    assert (verdict, told[20:22]) == ("answered", b"\3\1")
+    [(verdict, _, [packet_out])] = through([(1, nobodys)], "lw4o6", "--role", "aftr", *TABLE, *ERROR_SOURCES)
+    assert (verdict, packet_out[20:22]) == ("answered", b"\3\1")
     untold = ("lw4o6", "--role", "aftr", *TABLE, *ERROR_SOURCES, "--tell", "v6")
     assert through([(1, nobodys)], *untold)[0][0] == "dropped"
     inner = over4(POOL, POOL, (5 * 1024, 7 * 1024))
@@ -195,8 +199,8 @@ def test_an_lwaftr_tells_who_is_bound_to_nothing_and_sends_back_what_is_for_anot
     assert back[40:] == inner
     assert through([(1, packet)], "lw4o6", "--role", "aftr", *TABLE, "--no-hairpin")[0][1] == "decapsulated"
     strange = ipv6(inner, source="2001:db8:b4::9", destination=LWAFTR, protocol=4)
-    [(verdict, _, [told])] = through([(1, strange)], "lw4o6", "--role", "aftr", *TABLE, *ERROR_SOURCES)
-    assert (verdict, told[40:42]) == ("answered", b"\1\5")
+    [(verdict, _, [packet_out])] = through([(1, strange)], "lw4o6", "--role", "aftr", *TABLE, *ERROR_SOURCES)
+    assert (verdict, packet_out[40:42]) == ("answered", b"\1\5")
 
 
 def test_an_lwaftr_has_an_address_for_each_lwb4(through: Through) -> None:
@@ -227,7 +231,7 @@ def test_an_lwaftr_is_a_router_whose_icmp_is_a_choice(through: Through) -> None:
     whole = over4(SERVER, POOL, (53, 5 * 1024 + 9))
     first = ipv4(whole[20:36], source=SERVER, destination=POOL, identification=7, flags_and_offset=0x2000)
     last = ipv4(whole[36:], source=SERVER, destination=POOL, identification=7, flags_and_offset=2)
-    assert [len(one[2]) for one in through([(1, first), (1, last)], *aftr)] == [1, 1]
+    assert [len(item[2]) for item in through([(1, first), (1, last)], *aftr)] == [1, 1]
     [(verdict, rule, []), (_, _, [joined])] = through([(1, first), (1, last)], *aftr, "--reassemble")
     assert (verdict, rule, joined[60:]) == ("waits", "fragment-held", whole[20:])
 
@@ -243,7 +247,7 @@ def test_fragments_that_wait_in_vain_are_told_at_the_end(sixbench: Command, tmp_
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         (("nat64", "--prefix", "64:ff9b:1::/96"), "a NAT64 needs --pool"),
         ((*NAT64, "--pool", "192.0.2.9/32:9-1"), "has no ports"),
@@ -267,8 +271,8 @@ def test_fragments_that_wait_in_vain_are_told_at_the_end(sixbench: Command, tmp_
         (("lw4o6", "--role", "aftr", "--br", B4, "--binding", f"{POOL},6,5,{B4}"), "which customer edges have"),
     ],
 )
-def test_what_cannot_be_is_refused(sixbench: Command, tmp_path: Path, words: tuple[str, ...], told: str) -> None:
+def test_what_cannot_be_is_refused(sixbench: Command, tmp_path: Path, words: tuple[str, ...], expected: str) -> None:
     (tmp_path / "in.pcap").write_bytes(pcap([]))
     done = sixbench("translate", *words, "--in", tmp_path / "in.pcap", "--explain")
     assert done.exit == 2
-    assert told in " ".join(done.stderr.split())
+    assert expected in " ".join(done.stderr.split())

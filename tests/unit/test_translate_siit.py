@@ -55,8 +55,8 @@ def sealed(packet: bytes, protocol: int, at: int) -> bytes:
     payload = bytearray(packet[start:])
     payload[at : at + 2] = b"\0\0"
     covered = b"" if protocol == ICMP else pseudo(packet, protocol)
-    found = checksum(covered + bytes(payload))
-    payload[at : at + 2] = struct.pack("!H", found or (0xFFFF if protocol == UDP else 0))
+    actual_checksum = checksum(covered + bytes(payload))
+    payload[at : at + 2] = struct.pack("!H", actual_checksum or (0xFFFF if protocol == UDP else 0))
     return packet[:start] + bytes(payload)
 
 
@@ -110,19 +110,19 @@ def test_section_4_1_headers_to_ipv6(translated: Translated, payload: bytes, pro
 def test_section_5_1_headers_to_ipv4(translated: Translated, payload: bytes, protocol: int, at: int) -> None:
     before = sealed(from_known6(payload, protocol, traffic_class=0xE1, hop_limit=9), protocol, at)
     after = sealed(from_known4(payload, protocol, tos=0xE1, ttl=8, flags_and_offset=DF), protocol, at)
-    ((verdict, clause, (found,)),) = translated([before])
+    ((verdict, clause, (packet_out,)),) = translated([before])
     assert (verdict, clause) == ("translated", "to-ipv4")
-    assert without_identification(found) == without_identification(after)
+    assert without_identification(packet_out) == without_identification(after)
 
 
 def test_section_5_1_small_packets_may_be_fragmented(translated: Translated) -> None:
     sizes = (1260, 1261)  # of the IPv4 packet
     packets = [sealed(from_known6(udp(bytes(size - 28))), UDP, 6) for size in sizes]
-    found = [packet for _, _, (packet,) in translated(packets)]
-    assert [len(packet) for packet in found] == list(sizes)
-    assert [struct.unpack("!H", packet[6:8])[0] for packet in found] == [0, DF]
-    assert all(checksum(packet[:20]) == 0 for packet in found)
-    assert all(checksum(pseudo(packet, UDP) + packet[20:]) == 0 for packet in found)
+    translated_packets = [packet for _, _, (packet,) in translated(packets)]
+    assert [len(packet) for packet in translated_packets] == list(sizes)
+    assert [struct.unpack("!H", packet[6:8])[0] for packet in translated_packets] == [0, DF]
+    assert all(checksum(packet[:20]) == 0 for packet in translated_packets)
+    assert all(checksum(pseudo(packet, UDP) + packet[20:]) == 0 for packet in translated_packets)
 
 
 @pytest.mark.parametrize(("kind4", "kind6"), [(8, 128), (0, 129)])
@@ -133,9 +133,9 @@ def test_echoes_both_ways(translated: Translated, kind4: int, kind6: int) -> Non
     assert translated([in4]) == [("translated", "to-ipv6", [in6])]
     in6 = sealed(from_known6(bytes([kind6, 0]) + echo, ICMPV6), ICMPV6, 2)
     in4 = sealed(from_known4(bytes([kind4, 0]) + echo, ICMP, ttl=63), ICMP, 2)
-    ((verdict, clause, (found,)),) = translated([in6])
+    ((verdict, clause, (packet_out,)),) = translated([in6])
     assert (verdict, clause) == ("translated", "to-ipv4")
-    assert without_identification(found) == without_identification(in4)
+    assert without_identification(packet_out) == without_identification(in4)
 
 
 def test_section_4_3_an_error_and_the_packet_in_it(translated: Translated) -> None:
@@ -148,32 +148,38 @@ def test_section_4_3_an_error_and_the_packet_in_it(translated: Translated) -> No
 
 
 @pytest.mark.parametrize(
-    ("told", "options", "expected"),
+    ("message", "options", "expected"),
     [(1300, (), 1320), (1480, (), 1500), (1500, (), 1500), (1000, (), 1280), (1400, ("--mtu6", "1410"), 1410)],
 )
 def test_section_4_2_fragmentation_needed(
-    translated: Translated, told: int, options: tuple[str, ...], expected: int
+    translated: Translated, message: int, options: tuple[str, ...], expected: int
 ) -> None:
     sent4, sent6 = (
         sealed(make(udp(bytes(1400)), **fields), UDP, 6)
         for make, fields in ((from_known4, {"flags_and_offset": DF}), (from_known6, {}))
     )
     quoted4, quoted6 = sent4[:200], sent6[:220]
-    error4 = sealed(to_known4(struct.pack("!BBHHH", 3, 4, 0, 0, told) + quoted4, ICMP), ICMP, 2)
+    error4 = sealed(to_known4(struct.pack("!BBHHH", 3, 4, 0, 0, message) + quoted4, ICMP), ICMP, 2)
     error6 = struct.pack("!BBHI", 2, 0, 0, expected) + quoted6
     error6 = sealed(to_known6(error6, ICMPV6, hop_limit=63), ICMPV6, 2)
     assert translated([error4], *options) == [("translated", "error-to-ipv6", [error6])]
 
 
-@pytest.mark.parametrize(("told", "options", "expected"), [(1320, (), 1300), (1400, ("--mtu4", "1370"), 1370)])
-def test_section_5_2_packet_too_big(translated: Translated, told: int, options: tuple[str, ...], expected: int) -> None:
+@pytest.mark.parametrize(("message", "options", "expected"), [(1320, (), 1300), (1400, ("--mtu4", "1370"), 1370)])
+def test_section_5_2_packet_too_big(
+    translated: Translated, message: int, options: tuple[str, ...], expected: int
+) -> None:
     sent6 = sealed(to_known6(udp(bytes(1400)), hop_limit=3), UDP, 6)
     sent4 = sealed(to_known4(udp(bytes(1400)), ttl=3, flags_and_offset=DF), UDP, 6)
-    error6 = sealed(from_known6(struct.pack("!BBHI", 2, 0, 0, told) + sent6[:500], ICMPV6), ICMPV6, 2)
-    ((verdict, clause, (found,)),) = translated([error6], *options)
-    assert (verdict, clause, len(found)) == ("translated", "error-to-ipv4", 20 + 8 + 480)
-    assert (found[20:22], found[26:28], checksum(found[20:])) == (b"\3\4", struct.pack("!H", expected), 0)
-    quoted = found[28:]
+    error6 = sealed(from_known6(struct.pack("!BBHI", 2, 0, 0, message) + sent6[:500], ICMPV6), ICMPV6, 2)
+    ((verdict, clause, (packet_out,)),) = translated([error6], *options)
+    assert (verdict, clause, len(packet_out)) == ("translated", "error-to-ipv4", 20 + 8 + 480)
+    assert (packet_out[20:22], packet_out[26:28], checksum(packet_out[20:])) == (
+        b"\3\4",
+        struct.pack("!H", expected),
+        0,
+    )
+    quoted = packet_out[28:]
     assert quoted[:4] + quoted[6:10] + quoted[12:] == (sent4[:4] + sent4[6:10] + sent4[12:])[:476]
     assert checksum(quoted[:20]) == 0
 
@@ -211,14 +217,14 @@ def test_errors_of_its_own_come_out_too(translated: Translated) -> None:
     late4, late6 = to_known4(udp(b"x" * 8), ttl=1), from_known6(udp(b"x" * 8), hop_limit=1)
     long4 = sealed(to_known4(udp(bytes(1473)), flags_and_offset=DF), UDP, 6)
     long6 = sealed(from_known6(udp(bytes(1453))), UDP, 6)
-    found = translated([late4, late6, long4, long6], "--mtu4", "1480")
-    assert [(verdict, clause) for verdict, clause, _ in found] == [
+    actual_translated = translated([late4, late6, long4, long6], "--mtu4", "1480")
+    assert [(verdict, clause) for verdict, clause, _ in actual_translated] == [
         ("answered", "hop-limit"),
         ("answered", "hop-limit"),
         ("answered", "fragmentation-needed"),
         ("answered", "packet-too-big"),
     ]
-    answers = [answer for _, _, (answer,) in found]
+    answers = [answer for _, _, (answer,) in actual_translated]
     for answer in answers[0::2]:
         assert (answer[12:16], answer[16:20]) == (IPv4Address(OWN4).packed, IPv4Address(HOST4).packed)
         assert (checksum(answer[:20]), checksum(answer[20:])) == (0, 0)
@@ -256,8 +262,8 @@ def test_several_prefixes_and_mappings(translated: Translated) -> None:
     )
     # The four bits behind the mapping's prefixes are the host's in both: RFC 7757 section 3.2.
     after = sealed(ipv4(udp(b"data"), source="203.0.113.23", destination=HOST4, ttl=63), UDP, 6)
-    ((verdict, _, (found,)),) = translated([packet], *options)
-    assert (verdict, without_identification(found)) == ("translated", without_identification(after))
+    ((verdict, _, (packet_out,)),) = translated([packet], *options)
+    assert (verdict, without_identification(packet_out)) == ("translated", without_identification(after))
 
 
 def test_denied_addresses_and_who_is_told(translated: Translated) -> None:

@@ -57,7 +57,7 @@ def test_the_truth_is_within_the_uncertainty(
     before, after = (clocks.exchange(at_ns, there_ns, back_ns, seed + at_ns) for at_ns in (0, 2 * SECOND_NS))
     line = line_of(before, after, MOST_PPM)
     assert line.low_ppm - 1e-3 <= fast_ppm <= line.high_ppm + 1e-3
-    widths_ns = [one.high_ns - one.low_ns for one in (line.first, line.last)]
+    widths_ns = [item.high_ns - item.low_ns for item in (line.first, line.last)]
     assert max(widths_ns) <= there_ns + back_ns + 100 * US
     sent_ns = EPOCH_NS + 100 * MS + np.arange(1000) * MS
     uncertain_ns = max(widths_ns) / 2 + 4  # each of the four times is a whole number of nanoseconds
@@ -92,9 +92,9 @@ def test_the_first_arrival_of_what_was_sent_counts() -> None:
 
 
 def test_a_histogram_has_exact_quantiles_and_buckets_of_three_digits() -> None:
-    found = histogram_of(np.array([-40.0, 7.0, 2047.0, 2048.0, 200_061_234.0]))
-    assert (found["count"], found["min"], found["p50"], found["max"]) == (5, -40, 2047, 200_061_234)
-    *exact, (two, _), (wide, one) = found["buckets"]
+    histogram = histogram_of(np.array([-40.0, 7.0, 2047.0, 2048.0, 200_061_234.0]))
+    assert (histogram["count"], histogram["min"], histogram["p50"], histogram["max"]) == (5, -40, 2047, 200_061_234)
+    *exact, (two, _), (wide, item) = histogram["buckets"]
     assert exact == [[-40, 1], [7, 1], [2047, 1]]
-    assert (two, one) == (2049, 1)
+    assert (two, item) == (2049, 1)
     assert wide == pytest.approx(200_061_234, rel=0.001)

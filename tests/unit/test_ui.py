@@ -48,14 +48,14 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def client(directory: Path) -> Iterator[TestClient]:
-    with served(directory) as one:
-        yield one
+    with served(directory) as served_page:
+        yield served_page
 
 
 @pytest.fixture
 def stranger(directory: Path) -> Iterator[TestClient]:
-    with stranger_to(directory) as one:
-        yield one
+    with stranger_to(directory) as stranger:
+        yield stranger
 
 
 @pytest.mark.parametrize("address", ["/", "/report", "/static/app.js"])
@@ -143,9 +143,9 @@ def test_only_the_files_of_the_list_are_given(client: TestClient, file: str) -> 
 
 
 def test_runs_are_listed_with_their_answers(client: TestClient) -> None:
-    told = client.get("/api/runs").json()
-    assert {run["run"] for run in told["runs"]} >= {"small", "plain"}
-    [small] = [run for run in told["runs"] if run["run"] == "small"]
+    document = client.get("/api/runs").json()
+    assert {run["run"] for run in document["runs"]} >= {"small", "plain"}
+    [small] = [run for run in document["runs"] if run["run"] == "small"]
     assert (small["state"], small["invalid_trials"], small["failed_trials"], small["kernel"]) == (
         "complete",
         1,
@@ -156,15 +156,15 @@ def test_runs_are_listed_with_their_answers(client: TestClient) -> None:
 
 
 def test_a_run_is_described_with_its_topology_and_the_way_of_each_path(client: TestClient) -> None:
-    told = client.get("/api/runs/small").json()
-    assert [node["name"] for node in told["topology"]["nodes"]] == ["h1", "r1", "r2", "h2"]
-    assert [step["link"] for step in told["paths"][0]["steps"]] == ["h1-r1", "r1-r2", "r2-h2"]
-    assert {path["name"]: path["colour"] for path in told["paths"]} == {
+    document = client.get("/api/runs/small").json()
+    assert [node["name"] for node in document["topology"]["nodes"]] == ["h1", "r1", "r2", "h2"]
+    assert [step["link"] for step in document["paths"][0]["steps"]] == ["h1-r1", "r1-r2", "r2-h2"]
+    assert {path["name"]: path["colour"] for path in document["paths"]} == {
         "ipv4": "blue",
         "ipv4-again": "blue",
         "ipv6": "vermilion",
     }
-    assert [file["name"] for file in told["files"]] == ["report.html", "experiment.yaml", "manifest.json"]
+    assert [file["name"] for file in document["files"]] == ["report.html", "experiment.yaml", "manifest.json"]
 
 
 def test_the_style_sheet_has_a_class_for_the_colour_of_every_path(client: TestClient) -> None:
@@ -179,9 +179,9 @@ def test_the_style_sheet_has_a_class_for_the_colour_of_every_path(client: TestCl
 
 def messages(text: str) -> list[dict[str, str]]:
     return [
-        dict(line.split(": ", 1) for line in one.splitlines())
-        for one in text.split("\n\n")
-        if one and not one.startswith(":")
+        dict(line.split(": ", 1) for line in word.splitlines())
+        for word in text.split("\n\n")
+        if word and not word.startswith(":")
     ]
 
 
@@ -189,18 +189,23 @@ def events_after(
     client: TestClient, run: str, last_id: str | None = None
 ) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
     headers = {} if last_id is None else {"last-event-id": last_id}
-    found = messages(client.get(f"/api/runs/{run}/events", headers=headers).text)
-    return [event for one in found if one["event"] == "run" for event in json.loads(one["data"])], found
+    actual_messages = messages(client.get(f"/api/runs/{run}/events", headers=headers).text)
+    return [
+        event
+        for actual_message in actual_messages
+        if actual_message["event"] == "run"
+        for event in json.loads(actual_message["data"])
+    ], actual_messages
 
 
 @pytest.mark.parametrize(("run", "source"), [("small", "log"), ("plain", "records")])
 def test_a_stream_goes_on_without_loss_or_doubles(client: TestClient, run: str, source: str) -> None:
-    whole, found = events_after(client, run)
-    assert found[0]["event"] == "reset"
-    assert found[-1] == {"event": "over", "data": '{"state": "complete"}'}
+    whole, events = events_after(client, run)
+    assert events[0]["event"] == "reset"
+    assert events[-1] == {"event": "over", "data": '{"state": "complete"}'}
     ended = [event["key"] for event in whole if event["event"] == "trial-ended"]
     assert len(ended) == len(set(ended)) == 36
-    last = int(found[-2]["id"].removeprefix(f"{source}-"))
+    last = int(events[-2]["id"].removeprefix(f"{source}-"))
     for known in (1, 7, last - 1, last):
         rest, again = events_after(client, run, f"{source}-{known}")
         assert again[0]["event"] != "reset"
@@ -218,9 +223,9 @@ def test_damaged_lines_of_a_log_are_left_out_and_keep_their_number(directory: Pa
     lines[1:1] = ["nonsense", '{"event": "built"}', "[" * 5000]
     shutil.copytree(directory / "small", directory / "damaged")
     (directory / "damaged.events.jsonl").write_text("\n".join(lines) + "\n")
-    whole, found = events_after(client, "damaged")
+    whole, events = events_after(client, "damaged")
     assert whole == events_after(client, "small")[0]
-    assert found[-2]["id"] == f"log-{len(lines)}"
+    assert events[-2]["id"] == f"log-{len(lines)}"
 
 
 def test_a_run_that_was_killed_is_told(directory: Path, client: TestClient) -> None:
@@ -248,10 +253,10 @@ def test_an_experiment_is_checked_by_the_reader_of_the_command(client: TestClien
 def test_what_changes_an_experiment_is_read_as_the_command_reads_it(client: TestClient) -> None:
     settings = ["factors.transfer=[10MiB, 20MiB]", "factors.window=[10KiB]"]
     asked = {"name": "herrera-6to4-tunnel", "quick": True, "blocks": 2, "settings": settings}
-    told = client.post("/api/check", json=asked, headers=OWN_ORIGIN).json()
-    assert told["trials"] == str((2 * 2 + 9) * 2 * 2)
+    document = client.post("/api/check", json=asked, headers=OWN_ORIGIN).json()
+    assert document["trials"] == str((2 * 2 + 9) * 2 * 2)
     changes = "'--set=factors.transfer=[10MiB, 20MiB]' '--set=factors.window=[10KiB]'"
-    assert told["command"] == f"sixbench run herrera-6to4-tunnel --quick --blocks=2 {changes}"
+    assert document["command"] == f"sixbench run herrera-6to4-tunnel --quick --blocks=2 {changes}"
 
 
 @pytest.mark.parametrize(
@@ -374,30 +379,32 @@ def test_one_run_at_a_time_the_others_wait_and_each_can_be_stopped(
     )
     monkeypatch.setattr("sixbench.ui.jobs.SIXBENCH", (sys.executable, "-c", sleeping))
     with served(tmp_path / "new") as client:
-        one, other = (client.post("/api/start", json={"text": small}, headers=OWN_ORIGIN).json() for _ in range(2))
-        assert (one["waits"], other["waits"]) == (False, True)
-        assert one["run"] != other["run"]
-        assert (tmp_path / "new" / f"{one['run']}.yaml").read_text() == small
-        assert client.get(f"/api/runs/{one['run']}").json() == {"preparing": True}
+        first_document, other = (
+            client.post("/api/start", json={"text": small}, headers=OWN_ORIGIN).json() for _ in range(2)
+        )
+        assert (first_document["waits"], other["waits"]) == (False, True)
+        assert first_document["run"] != other["run"]
+        assert (tmp_path / "new" / f"{first_document['run']}.yaml").read_text() == small
+        assert client.get(f"/api/runs/{first_document['run']}").json() == {"preparing": True}
         client.post(f"/api/runs/{other['run']}/stop", headers=OWN_ORIGIN, json={})
         assert [state for state, _ in jobs_of(client)] == ["running", "ended"]
-        client.post(f"/api/runs/{one['run']}/stop", headers=OWN_ORIGIN, json={})
+        client.post(f"/api/runs/{first_document['run']}/stop", headers=OWN_ORIGIN, json={})
         wait_for(lambda: [state for state, _ in jobs_of(client)] == ["ended", "ended"], lambda: jobs_of(client))
         assert client.post("/api/runs/unknown/stop", headers=OWN_ORIGIN, json={}).status_code == 404
 
 
 def test_runs_over_each_other_are_compared_by_the_command_s_own_code(directory: Path, client: TestClient) -> None:
-    told = client.get("/api/compare?run=small&run=plain").json()
-    assert [run["run"] for run in told["runs"]] == ["plain", "small"]
-    [against] = told["against"]
+    document = client.get("/api/compare?run=small&run=plain").json()
+    assert [run["run"] for run in document["runs"]] == ["plain", "small"]
+    [against] = document["against"]
     assert against["settings"] == []
     verdicts = {row[-1].partition(" (")[0] for table in against["tables"] for row in table["rows"]}
     assert verdicts == {"equivalent", "undecided"}
-    [place, *_] = told["places"]
+    [place, *_] = document["places"]
     assert {"ipv4, small", "ipv4, plain"} <= set(place["rows"])
     colours = dict(zip(place["rows"], place["colours"], strict=True))
     assert (colours["ipv4, small"], colours["ipv4, plain"], colours["ipv6, small"]) == ("blue", "blue", "vermilion")
-    statuses = {value["status"] for one in told["places"] for value in one["values"]}
+    statuses = {value["status"] for place in document["places"] for value in place["values"]}
     assert "invalid" in statuses
 
 
@@ -405,10 +412,10 @@ def test_the_reference_is_the_oldest_run_unless_one_is_chosen(directory: Path, c
     run = synthetic.small()
     synthetic.replace_run(run, started_realtime_ns=run.manifest.started_realtime_ns - 10**9).write(directory / "older")
     for order in ("run=small&run=older", "run=older&run=small"):
-        told = client.get(f"/api/compare?{order}").json()
-        assert [told["reference"], told["against"][0]["run"]] == ["older", "small"]
-        told = client.get(f"/api/compare?{order}&reference=small").json()
-        assert [told["reference"], told["against"][0]["run"]] == ["small", "older"]
+        document = client.get(f"/api/compare?{order}").json()
+        assert [document["reference"], document["against"][0]["run"]] == ["older", "small"]
+        document = client.get(f"/api/compare?{order}&reference=small").json()
+        assert [document["reference"], document["against"][0]["run"]] == ["small", "older"]
     assert client.get("/api/compare?run=small&run=older&reference=plain").status_code == 422
 
 
@@ -480,10 +487,10 @@ def test_clients_that_leave_in_the_midst_of_a_request_leave_no_traceback(directo
         for path in ("/api/start", "/api/check", "/api/measure/start", "/api/measure/check", "/api/runs/small/resume"):
             with socket.create_connection(("127.0.0.1", address.port), timeout=60) as client:
                 client.sendall(f'POST {path} HTTP/1.1\r\n{head}content-length: 900\r\n\r\n{{"name": '.encode())
-        own = http.client.HTTPConnection(host, timeout=60)
-        own.request("GET", "/api/jobs", headers={"authorization": f"Bearer {token}"})
-        assert json.loads(own.getresponse().read()) == {"jobs": []}
-        own.close()
+        actual_httpconnection = http.client.HTTPConnection(host, timeout=60)
+        actual_httpconnection.request("GET", "/api/jobs", headers={"authorization": f"Bearer {token}"})
+        assert json.loads(actual_httpconnection.getresponse().read()) == {"jobs": []}
+        actual_httpconnection.close()
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 0
         assert "Traceback" not in process.stderr.read()
@@ -495,22 +502,22 @@ def test_whoever_was_served_stays_served_among_hundreds_of_slow_clients(director
         assert process.stderr is not None
         address = urlsplit(process.stderr.readline().rpartition(" ")[2].strip())
         assert address.port is not None
-        own = http.client.HTTPConnection("127.0.0.1", address.port, timeout=60)
+        actual_httpconnection = http.client.HTTPConnection("127.0.0.1", address.port, timeout=60)
         bearer = {"authorization": f"Bearer {address.fragment.removeprefix('token=')}"}
-        own.request("GET", "/api/jobs", headers=bearer)
-        own.getresponse().read()
+        actual_httpconnection.request("GET", "/api/jobs", headers=bearer)
+        actual_httpconnection.getresponse().read()
         clients = []
         for _ in range(600):
             clients.append(slow.enter_context(socket.create_connection(("127.0.0.1", address.port), timeout=60)))
             clients[-1].sendall(b"GET /api/runs HTTP/1.1\r\nhost: 127.0.0.1\r\n")
-        for connection in (own, http.client.HTTPConnection("127.0.0.1", address.port, timeout=60)):
+        for connection in (actual_httpconnection, http.client.HTTPConnection("127.0.0.1", address.port, timeout=60)):
             connection.request("GET", "/api/runs", headers=bearer)
             answer = connection.getresponse()
             answer.read()
             assert answer.status == 200
             connection.close()
         with contextlib.suppress(ConnectionResetError):
-            told = clients[0].recv(100)
-            assert told == b"" or told.startswith(b"HTTP/1.1 408 ")
+            received = clients[0].recv(100)
+            assert received == b"" or received.startswith(b"HTTP/1.1 408 ")
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 0

@@ -27,7 +27,7 @@ def test_an_answer_is_that_of_another_process_and_is_kept_for_its_key_and_words(
     assert first[1:] == ["a"]
     assert again == first
     assert other_words[1:] == [None]
-    assert len({one[0] for one in (first, other_key, other_words)}) == 3
+    assert len({item[0] for item in (first, other_key, other_words)}) == 3
 
 
 def test_errors_of_users_come_back_and_a_bug_leaves_the_server_working(tmp_path: Path) -> None:

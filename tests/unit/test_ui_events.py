@@ -30,10 +30,10 @@ def _parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.fixture
 def readers() -> Iterator[list[LogReader]]:
-    found: list[LogReader] = []
-    yield found
-    for one in found:
-        one.close()
+    readers: list[LogReader] = []
+    yield readers
+    for reader in readers:
+        reader.close()
 
 
 def opened(file: Path, readers: list[LogReader]) -> LogReader:
@@ -43,10 +43,10 @@ def opened(file: Path, readers: list[LogReader]) -> LogReader:
 
 def rest(reader: LogReader) -> Numbered:
     """The events that a reader has not given yet."""
-    found = reader.more()
+    more = reader.more()
     while reader.has_more:
-        found += reader.more()
-    return found
+        more += reader.more()
+    return more
 
 
 def written(file: Path) -> Numbered:
@@ -56,7 +56,7 @@ def written(file: Path) -> Numbered:
 
 def tell(file: Path, run: synthetic.Synthetic, trials: Sequence[TrialRecord], *, ended: int) -> None:
     """Trials that began one after the other with their values; so many of them have ended."""
-    combinations = {one.name: one for one in run.manifest.experiment.combinations}
+    combinations = {combination.name: combination for combination in run.manifest.experiment.combinations}
     with EventLog(file) as log:
         log.planned(run.manifest.experiment, "runs/small", 0)
         for number, record in enumerate(trials):
@@ -67,8 +67,8 @@ def tell(file: Path, run: synthetic.Synthetic, trials: Sequence[TrialRecord], *,
                 log.trial_ended(record)
 
 
-def values_of(found: Numbered) -> list[str]:
-    return [event["key"] for _, event in found if event["event"] in VALUES]
+def values_of(result: Numbered) -> list[str]:
+    return [event["key"] for _, event in result if event["event"] in VALUES]
 
 
 @pytest.mark.usefixtures("_parts")
@@ -77,14 +77,14 @@ def test_values_of_the_trial_under_way_are_all_there_and_of_earlier_ones_none(
 ) -> None:
     run = synthetic.small()
     tell(tmp_path / "log", run, run.trials[:5], ended=4)
-    found = rest(opened(tmp_path / "log", readers))
+    remaining_events = rest(opened(tmp_path / "log", readers))
     last = run.trials[4].key
-    assert found == [
+    assert remaining_events == [
         (number, event)
         for number, event in written(tmp_path / "log")
         if event["event"] not in VALUES or event["key"] == last
     ]
-    assert len(values_of(found)) == 24
+    assert len(values_of(remaining_events)) == 24
 
 
 @pytest.mark.usefixtures("_parts")
@@ -97,9 +97,9 @@ def test_every_other_event_is_there_with_the_number_of_its_line(tmp_path: Path, 
         log.block_ended(2)
     reader = opened(tmp_path / "log", readers)
     lines = (tmp_path / "log").read_bytes().splitlines()
-    found = rest(reader)
-    assert found == [(number, json.loads(lines[number - 1])) for number, _ in found]
-    assert [number for number, _ in found] == [*range(1, len(lines) - 4), len(lines)]
+    remaining_events = rest(reader)
+    assert remaining_events == [(number, json.loads(lines[number - 1])) for number, _ in remaining_events]
+    assert [number for number, _ in remaining_events] == [*range(1, len(lines) - 4), len(lines)]
     assert reader.number == len(lines)
 
 
@@ -134,7 +134,7 @@ def test_of_a_trial_that_has_lasted_long_the_newest_values_are_told(
         for _ in range(5):
             tell_within(log, run.trials[1])
     monkeypatch.setattr(events, "RECENT_BYTES", 1000)
-    found = rest(opened(tmp_path / "log", readers))
+    remaining_events = rest(opened(tmp_path / "log", readers))
     whole = written(tmp_path / "log")
     lines = (tmp_path / "log").read_bytes().splitlines(keepends=True)
     recent = [
@@ -143,7 +143,7 @@ def test_of_a_trial_that_has_lasted_long_the_newest_values_are_told(
         if sum(map(len, lines[number - 1 :])) - 1000 < len(lines[number - 1])
     ]
     assert 3 < len(recent) < 24
-    assert found == [one for one in whole if one[1]["event"] not in VALUES or one[0] in recent]
+    assert remaining_events == [item for item in whole if item[1]["event"] not in VALUES or item[0] in recent]
 
 
 def test_old_values_are_skipped_in_whatever_order_a_line_has_its_keys(tmp_path: Path, readers: list[LogReader]) -> None:

@@ -88,8 +88,8 @@ def written(
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[TestClient]:
-    with served(tmp_path) as one:
-        yield one
+    with served(tmp_path) as served_page:
+        yield served_page
 
 
 def test_a_run_that_goes_on_has_no_answer_and_is_read_again_after_a_rest(
@@ -106,49 +106,52 @@ def test_a_run_that_goes_on_has_no_answer_and_is_read_again_after_a_rest(
     run = synthetic.replace_run(synthetic.small(), run="live", state="running", ended_realtime_ns=None)
     listed = runs.Runs(tmp_path)
 
-    def told() -> tuple[str, int, bool]:
-        one = listed.description("live")
-        trials = one["ok_trials"] + one["invalid_trials"] + one["failed_trials"]
-        return one["state"], trials, one["answer"] is None
+    def output() -> tuple[str, int, bool]:
+        description = listed.description("live")
+        trials = description["ok_trials"] + description["invalid_trials"] + description["failed_trials"]
+        return description["state"], trials, description["answer"] is None
 
     with create_run(tmp_path / "live", run.manifest) as writer:
         for number, record in enumerate(run.trials, 1):
             writer.add_trial(record, {})
             if number == 5:
-                assert told() == ("running", 5, True)
-        assert told() == ("running", 5, True)
+                assert output() == ("running", 5, True)
+        assert output() == ("running", 5, True)
         clock_s[0] += runs.REST * 0.5
-        assert told() == ("running", len(run.trials), True)
+        assert output() == ("running", len(run.trials), True)
         writer.set_state("complete", 10**18)
-    assert told() == ("complete", len(run.trials), False)
+    assert output() == ("complete", len(run.trials), False)
 
 
 def test_a_trial_is_shown_with_its_series_and_what_is_missing_is_missing(tmp_path: Path, client: TestClient) -> None:
     key, *others = written(tmp_path / "mine", {})
     listed = client.get("/api/runs/mine/trials").json()["trials"]
-    assert [one["key"] for one in listed] == [key, *others]
-    assert {one["status"] for one in listed} == {"ok", "invalid", "failed"}
-    told = client.get(f"/api/runs/mine/trials/{key}").json()
-    found = {(one["source"], one["title"], one["unit"]): one["values"] for one in told["series"]}
-    assert found == {
+    assert [listed_run["key"] for listed_run in listed] == [key, *others]
+    assert {listed_run["status"] for listed_run in listed} == {"ok", "invalid", "failed"}
+    document = client.get(f"/api/runs/mine/trials/{key}").json()
+    values = {
+        (each_values["source"], each_values["title"], each_values["unit"]): each_values["values"]
+        for each_values in document["series"]
+    }
+    assert values == {
         ("forward receiver", "goodput", "bit/s"): [1e8, 2e8],
         ("forward sender", "rtt", "ns"): [5e6, None, 6e6],
         ("forward sender", "retransmits", ""): [0, 1, 1],
     }
-    assert told["files"] == ["trial.json", "series.parquet"]
-    [invalid] = [one["key"] for one in listed if one["status"] == "invalid"]
+    assert document["files"] == ["trial.json", "series.parquet"]
+    [invalid] = [listed_run["key"] for listed_run in listed if listed_run["status"] == "invalid"]
     assert client.get(f"/api/runs/mine/trials/{invalid}").json()["reasons"][0]["text"]
 
 
 def test_packets_are_told_by_their_headers_link_by_link(tmp_path: Path, client: TestClient) -> None:
     key, *_ = written(tmp_path / "mine", {"r1-r2.pcapng": CAPTURE})
-    told = client.get(f"/api/runs/mine/trials/{key}").json()
-    assert [(one["link"], one["file"]) for one in told["links"]] == [
+    document = client.get(f"/api/runs/mine/trials/{key}").json()
+    assert [(link["link"], link["file"]) for link in document["links"]] == [
         ("h1-r1", None),
         ("r1-r2", "r1-r2.pcapng"),
         ("r2-h2", None),
     ]
-    assert told["links"][1]["packets"][0]["stack"].startswith("Ethernet / IPv4 / ")
+    assert document["links"][1]["packets"][0]["stack"].startswith("Ethernet / IPv4 / ")
 
 
 def test_a_header_says_whence_where_to_and_what_else(tmp_path: Path, client: TestClient) -> None:
@@ -192,11 +195,13 @@ def capture(packets: int, data: str = FRAME) -> bytes:
 def test_all_packets_of_a_capture_are_told_a_page_at_a_time(tmp_path: Path, client: TestClient) -> None:
     key, *_ = written(tmp_path / "mine", {"r1-r2.pcapng": capture(205)})
     pages = [client.get(f"/api/runs/mine/trials/{key}/packets/r1-r2?first={first}").json() for first in (0, 100, 200)]
-    assert [(len(one["packets"]), one["more"]) for one in pages] == [(100, True), (100, True), (5, False)]
-    told = [packet for one in pages for packet in one["packets"]]
-    assert [(one["number"], one["after_ns"]) for one in told] == [(1 + index, index * 10**6) for index in range(205)]
-    assert {(one["wire_bytes"], one["stack"]) for one in told} == {(66, "Ethernet / IPv6 / UDP")}
-    assert told[204]["layers"][1]["to"] == "2001:db8:2::2"
+    assert [(len(page["packets"]), page["more"]) for page in pages] == [(100, True), (100, True), (5, False)]
+    packets = [packet for page in pages for packet in page["packets"]]
+    assert [(packet["number"], packet["after_ns"]) for packet in packets] == [
+        (1 + index, index * 10**6) for index in range(205)
+    ]
+    assert {(packet["wire_bytes"], packet["stack"]) for packet in packets} == {(66, "Ethernet / IPv6 / UDP")}
+    assert packets[204]["layers"][1]["to"] == "2001:db8:2::2"
     assert client.get(f"/api/runs/mine/trials/{key}/packets/r1-r2?first=900").json() == {"packets": [], "more": False}
 
 
@@ -216,7 +221,7 @@ def test_packets_of_a_stranger_are_told_as_far_as_they_are_any(
     key, *_ = written(tmp_path / "mine", {"r1-r2.pcapng": content})
     answer = client.get(f"/api/runs/mine/trials/{key}/packets/r1-r2")
     if words is None:
-        assert [one["layers"][0]["name"] for one in answer.json()["packets"]] == ["Ethernet", "Ethernet"]
+        assert [packet["layers"][0]["name"] for packet in answer.json()["packets"]] == ["Ethernet", "Ethernet"]
     else:
         assert (answer.status_code, words in answer.json()["error"]) == (404, True)
 
@@ -250,10 +255,10 @@ def test_packets_are_decoded_where_the_server_s_user_may_not_get_to_the_agent(tm
             f"{base}api/runs/mine/trials/{key}/packets/r1-r2", headers={"authorization": f"Bearer {token}"}
         )
         with urllib.request.urlopen(asked, timeout=60) as answer:
-            told = json.loads(answer.read())
+            document = json.loads(answer.read())
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0
-    assert [one["stack"] for one in told["packets"]] == ["Ethernet / IPv6 / UDP"] * 2
+    assert [packet["stack"] for packet in document["packets"]] == ["Ethernet / IPv6 / UDP"] * 2
 
 
 def test_files_of_a_trial_are_given_as_they_were_recorded(tmp_path: Path, client: TestClient) -> None:
@@ -275,9 +280,9 @@ def test_what_was_changed_is_not_shown(tmp_path: Path, client: TestClient) -> No
     (place / "series.parquet").write_bytes(series_file([("a", 1, "b", 2.0)]))
     (place / "r1-r2.pcapng").unlink()
     (place / "r1-r2.pcapng").symlink_to("/etc/hostname")
-    told = client.get(f"/api/runs/mine/trials/{key}").json()
-    assert told["series"] == []
-    assert "it was changed after the run recorded it" in told["series_problem"]
+    document = client.get(f"/api/runs/mine/trials/{key}").json()
+    assert document["series"] == []
+    assert "it was changed after the run recorded it" in document["series_problem"]
     assert client.get(f"/runs/mine/trials/{key}/r1-r2.pcapng").status_code == 404
     (place / "r1-r2.pcapng").unlink()
     os.mkfifo(place / "r1-r2.pcapng")
@@ -300,9 +305,9 @@ def test_series_of_a_stranger_are_bounded_and_checked(
 ) -> None:
     monkeypatch.setattr(trial, "MOST_VALUES", 100)
     key, *_ = written(tmp_path / "mine", {"series.parquet": content})
-    told = client.get(f"/api/runs/mine/trials/{key}").json()
-    assert told["series"] == []
-    assert words in told["series_problem"]
+    document = client.get(f"/api/runs/mine/trials/{key}").json()
+    assert document["series"] == []
+    assert words in document["series_problem"]
 
 
 def test_files_of_a_stranger_are_bounded(tmp_path: Path, client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,8 +324,8 @@ def test_tables_for_a_paper_are_those_of_the_report(tmp_path: Path, client: Test
     written(tmp_path / "stopped", {}, state="interrupted")
     assert "\\begin{tabular}" in client.get("/api/runs/mine/tables/latex").json()["text"]
     assert "| --- |" in client.get("/api/runs/mine/tables/md").json()["text"]
-    told = client.get("/api/runs/mine/tables/csv").json()
-    assert (told["text"].partition(",")[0], told["suffix"]) == ("experiment", ".csv")
+    document = client.get("/api/runs/mine/tables/csv").json()
+    assert (document["text"].partition(",")[0], document["suffix"]) == ("experiment", ".csv")
     assert client.get("/api/runs/mine/tables/html").status_code == 409
     early = client.get("/api/runs/stopped/tables/latex")
     assert early.status_code == 409
@@ -329,7 +334,7 @@ def test_tables_for_a_paper_are_those_of_the_report(tmp_path: Path, client: Test
 
 def test_the_tables_of_a_paper_that_a_run_from_the_page_repeats_are_copied(tmp_path: Path, client: TestClient) -> None:
     name = "herrera-6to4-tunnel"
-    assert name in {one["name"] for one in client.get("/api/gallery").json()["experiments"]}
+    assert name in {experiment["name"] for experiment in client.get("/api/gallery").json()["experiments"]}
     run = paper_runs.imagined(paper_runs.experiment(name, quick=True))
     manifest = replace(run.manifest, paper=name, state="complete")
     with create_run(tmp_path / "mine", manifest) as writer:
@@ -339,12 +344,12 @@ def test_the_tables_of_a_paper_that_a_run_from_the_page_repeats_are_copied(tmp_p
         text = client.get(f"/api/runs/mine/tables/{form}").json()["text"]
         assert [table for table in ("Table 1", "Table 2") if table not in text] == [], form
     listed = client.get("/api/runs/mine/tables").json()["tables"]
-    assert [one["name"] for one in listed][:2] == ["Table 1", "Table 2"]
+    assert [listed_run["name"] for listed_run in listed][:2] == ["Table 1", "Table 2"]
     for number, mss in ((1, "1"), (2, "2")):
         asked = {"table": f"Table {number}"}
-        told = client.get("/api/runs/mine/tables/csv", params=asked).json()
-        assert told["suffix"] == f"-table-{number}.csv"
-        [heading, theirs, ours, *_] = csv.reader(told["text"].splitlines())
+        document = client.get("/api/runs/mine/tables/csv", params=asked).json()
+        assert document["suffix"] == f"-table-{number}.csv"
+        [heading, theirs, ours, *_] = csv.reader(document["text"].splitlines())
         assert heading[3] == "Max segment size (kbyte) [KiB]"
         assert (theirs[0], theirs[1:4], ours[0]) == ("paper", ["10", "10", mss], "ours")
         assert 0 < float(ours[6]) != float(theirs[6])

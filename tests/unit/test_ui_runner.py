@@ -29,13 +29,13 @@ def ask(tmp_path: Path) -> Iterator[Ask]:
     runner.start()
     with here, here.makefile("rb") as answers:
 
-        def one(question: bytes) -> dict[str, Any]:
+        def item(question: bytes) -> dict[str, Any]:
             here.sendall(question + b"\n")
             answer = json.loads(answers.readline())
             assert answer.pop("number") is None
             return answer  # type: ignore[no-any-return]
 
-        yield one
+        yield item
         here.shutdown(socket.SHUT_RDWR)
     runner.join()
     there.close()
@@ -85,11 +85,11 @@ def test_each_answer_has_the_number_of_its_question(tmp_path: Path) -> None:
         runner = threading.Thread(target=run_for, args=(there, tmp_path))
         runner.start()
         here.sendall(b'{"number": 9, "ask": "jobs"}\n[]\n{"number": 3, "ask": "exec"}\n')
-        found = [json.loads(answers.readline()) for _ in range(3)]
+        documents = [json.loads(answers.readline()) for _ in range(3)]
         here.shutdown(socket.SHUT_RDWR)
         runner.join()
-    assert [one["number"] for one in found] == [9, None, 3]
-    assert [one.get("refused") for one in found] == [None, "usage", "usage"]
+    assert [document["number"] for document in documents] == [9, None, 3]
+    assert [document.get("refused") for document in documents] == [None, "usage", "usage"]
 
 
 def test_an_experiment_is_started_with_nothing_that_the_server_adds(
@@ -102,10 +102,10 @@ def test_an_experiment_is_started_with_nothing_that_the_server_adds(
     place = tmp_path / job["run"]
     assert not job["waits"]
     assert Path(f"{place}.yaml").read_text() == small
-    while (told := ask(b'{"ask": "jobs"}')["answer"][0])["state"] != "ended":
+    while (answer := ask(b'{"ask": "jobs"}')["answer"][0])["state"] != "ended":
         pass
     command = f"run {place}.yaml --quick --out {place} --events {place}.events.jsonl --wait"
-    assert (told["exit_code"], told["words"]) == (1, f"sixbench: {command}")
+    assert (answer["exit_code"], answer["words"]) == (1, f"sixbench: {command}")
 
 
 def test_a_question_without_an_end_ends_the_runner(tmp_path: Path) -> None:

@@ -49,8 +49,8 @@ def test_stop_ends_a_run_that_the_page_started(tmp_path: Path, small: str, monke
     with served(tmp_path) as client:
 
         def job() -> tuple[str, str]:
-            [told] = client.get("/api/jobs").json()["jobs"]
-            return told["state"], told["words"]
+            [job] = client.get("/api/jobs").json()["jobs"]
+            return job["state"], job["words"]
 
         run = client.post("/api/start", json={"text": small}, headers=OWN_ORIGIN).json()["run"]
         wait_for((tmp_path / f"{run}.events.jsonl").exists)

@@ -71,8 +71,8 @@ def test_without_tls_it_is_served_on_loopback_only(bind: str) -> None:
 def test_its_own_certificate_is_for_the_names_by_which_it_is_asked_for(
     bind: str, name: str | None, names: tuple[str, ...]
 ) -> None:
-    found, own = identity(bind, name, tls=True)
-    assert found == own.names == names
+    result, own_names = identity(bind, name, tls=True)
+    assert result == own_names.names == names
 
 
 @pytest.mark.parametrize(
@@ -91,9 +91,9 @@ def test_what_cannot_be_asked_for_is_refused(bind: str, name: str | None, words:
 
 
 def test_a_given_certificate_says_by_which_names_it_is_asked_for(given: Given) -> None:
-    names, found = identity("0.0.0.0", files=given("lab.example", "*.lab.example", "192.0.2.1"))
+    names, result = identity("0.0.0.0", files=given("lab.example", "*.lab.example", "192.0.2.1"))
     assert names == ("lab.example", "192.0.2.1")
-    assert found.fingerprint is None
+    assert result.fingerprint is None
     assert identity("127.0.0.1", "other.example", files=given("lab.example"))[0][0] == "other.example"
     with pytest.raises(UsageError, match="--name"):
         identity("0.0.0.0", files=given())
@@ -124,8 +124,8 @@ def test_certificates_that_cannot_be_used_are_refused_in_words(tmp_path: Path, g
 
 
 def test_a_port_that_is_taken_is_told() -> None:
-    with listen("127.0.0.1", 0) as one, pytest.raises(CapabilityError, match="give another --port"):
-        listen("127.0.0.1", one.getsockname()[1])
+    with listen("127.0.0.1", 0) as listener, pytest.raises(CapabilityError, match="give another --port"):
+        listen("127.0.0.1", listener.getsockname()[1])
 
 
 @pytest.mark.parametrize("port", [443, 8066])

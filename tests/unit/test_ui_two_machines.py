@@ -23,8 +23,8 @@ KEY = "0123456789abcdef" * 4
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[TestClient]:
-    with served(tmp_path / "runs") as one:
-        yield one
+    with served(tmp_path / "runs") as served_page:
+        yield served_page
 
 
 def checked(client: TestClient, **asked: Any) -> dict[str, Any]:
@@ -124,9 +124,9 @@ def test_the_key_of_a_measurement_that_is_taken_from_the_queue_is_gone(
         client.post("/api/measure/start", json={"host": "x", "key": KEY}, headers=OWN_ORIGIN).json()["run"]
         for _ in range(2)
     ]
-    held = len([one for one in _links() if "memfd:key" in one])
+    held = len([link for link in _links() if "memfd:key" in link])
     client.post(f"/api/runs/{jobs[1]}/stop", json={}, headers=OWN_ORIGIN)
-    assert len([one for one in _links() if "memfd:key" in one]) == held - 1
+    assert len([link for link in _links() if "memfd:key" in link]) == held - 1
     client.post(f"/api/runs/{jobs[0]}/stop", json={}, headers=OWN_ORIGIN)
     wait_for(lambda: client.get("/api/runs").json()["jobs"][0]["state"] == "ended")
 
@@ -155,12 +155,12 @@ FREE = {name: value for name, value in WAY.items() if name not in ("hops", "limi
 
 def test_the_path_mtu_is_told_hop_by_hop() -> None:
     run = synthetic.small(blocks=1).in_memory()
-    first, second = (replace(one, workload="pmtu") for one in run.trials[:2])
-    found = {"client": {"forward": WAY}, "server": {"reverse": FREE}}
-    trials = [replace(first, path="ipv4", **found), replace(second, path="ipv6", client={}, server={})]
+    first, second = (replace(trial, workload="pmtu") for trial in run.trials[:2])
+    fields = {"client": {"forward": WAY}, "server": {"reverse": FREE}}
+    trials = [replace(first, path="ipv4", **fields), replace(second, path="ipv6", client={}, server={})]
     ways = path_mtus(replace(run, trials=trials))["ways"]
     assert [(way["path"], way["direction"]) for way in ways] == [("ipv4", "sent"), ("ipv4", "received")]
     assert ways[0]["hops"] == [{"index": 1, "address": "2001:db8::1"}, {"index": 2, "address": None}]
     assert (ways[0]["limiting"], ways[1]["limiting"], ways[1]["hops"]) == (1, None, [])
-    facts = {one["name"]: one["value"] for one in ways[0]["facts"]}
+    facts = {fact["name"]: fact["value"] for fact in ways[0]["facts"]}
     assert (facts["probing found"], facts["limited by"]) == ("1280 B", "hop 1 (2001:db8::1)")

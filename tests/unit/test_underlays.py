@@ -55,14 +55,14 @@ def seen(there: int | None, back: int | None = None, **more: str) -> UnderlayRea
 def find(monkeypatch: pytest.MonkeyPatch) -> Callable[[Experiment, UnderlayReading], Experiment]:
     """Function for the experiment that results where the hosts see this of their network."""
 
-    def found(experiment: Experiment, reading: UnderlayReading) -> Experiment:
+    def result(experiment: Experiment, reading: UnderlayReading) -> Experiment:
         monkeypatch.setattr(underlays, "_read", lambda hub, near, far: reading)
         changed, facts = underlays.find_underlays(None, experiment)  # type: ignore[arg-type]
         [(name, fact)] = facts.items()
         assert (name, fact.hosts, fact.readings) == ("lab1 and lab2", ("lab1", "lab2"), (reading,))
         return changed
 
-    return found
+    return result
 
 
 @pytest.mark.parametrize(("addresses", "most_bytes", "further"), [(V4, 1450, " ttl 64 df set"), (V6, 1430, " ttl 64")])
@@ -171,13 +171,13 @@ def run_of(*readings: UnderlayReading) -> Run:
 def test_a_report_tells_what_was_seen_and_what_changed() -> None:
     narrow = UnderlayWay(path_mtu_bytes=1400, routers=1, narrowest="203.0.113.1")
     first = UnderlayReading(realtime_ns=1, there=narrow, back=narrow)
-    told = "not ours, IPv4, path MTU 1400 B (limited by 203.0.113.1), 1 router there and back"
+    message = "not ours, IPv4, path MTU 1400 B (limited by 203.0.113.1), 1 router there and back"
     name = "Network between lab1 and lab2"
-    assert host_properties(run_of(first, first)) == [(name, f"{told}; nothing else is known of it")]
+    assert host_properties(run_of(first, first)) == [(name, f"{message}; nothing else is known of it")]
     last = UnderlayReading(realtime_ns=2, there=narrow, back=UnderlayWay(path_mtu_bytes=1500))
     [(_, text)] = host_properties(run_of(first, last))
     assert text == (
-        f"{told}; at the end path MTU 1400 B (limited by 203.0.113.1), 1 router there, path MTU 1500 B, an unknown "
+        f"{message}; at the end path MTU 1400 B (limited by 203.0.113.1), 1 router there, path MTU 1500 B, an unknown "
         "number of routers back; nothing else is known of it"
     )
 
@@ -201,4 +201,4 @@ def test_a_host_that_has_gone_tells_nothing_more(monkeypatch: pytest.MonkeyPatch
     assert underlays.read_again(Hub(True), known, topologies) == known  # type: ignore[arg-type]
     monkeypatch.setattr(underlays, "_read", lambda hub, near, far: seen(1500))
     [again] = underlays.read_again(Hub(True), known, topologies).values()  # type: ignore[arg-type]
-    assert [one.path_mtu_bytes for one in again.readings] == [1400, 1500]
+    assert [reading.path_mtu_bytes for reading in again.readings] == [1400, 1500]

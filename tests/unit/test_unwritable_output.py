@@ -93,10 +93,10 @@ def test_every_command_is_tried_or_builds_something_first() -> None:
 def test_standard_output_that_cannot_be_written_ends_with_a_sentence(name: str, runs: Path, tmp_path: Path) -> None:
     arguments = [word.format(runs=runs) for word in PRINTING[name]]
     assert code_without_output(arguments, tmp_path / "messages") == 3
-    said = (tmp_path / "messages").read_text()
-    assert "sixbench: writing to standard output: Bad file descriptor\n" in said
-    assert "mistake" not in said
-    assert "Traceback" not in said
+    text = (tmp_path / "messages").read_text()
+    assert "sixbench: writing to standard output: Bad file descriptor\n" in text
+    assert "mistake" not in text
+    assert "Traceback" not in text
 
 
 def test_standard_output_that_is_closed_is_not_taken_by_a_file(runs: Path, tmp_path: Path) -> None:

@@ -45,9 +45,9 @@ def test_each_machine_has_one_that_loads_its_programs_before_a_trial_needs_them(
     watchers = Watchers(hub)  # type: ignore[arg-type]
     watchers.prepare([None, "lab1", "lab1"])
     watchers.prepare(["lab1", None])
-    assert [one.host for one in hub.started] == [None, "lab1"]
+    assert [item.host for item in hub.started] == [None, "lab1"]
     for agent in hub.started:
-        assert [one.op for one in agent.asked] == ["drops-start", "drops-stop", "timers-start", "timers-stop"]
+        assert [item.op for item in agent.asked] == ["drops-start", "drops-stop", "timers-start", "timers-stop"]
         # It watches its own namespace, in which nothing happens.
         assert agent.asked[0].netns_inodes == [7]
     assert watchers.of("lab1") is hub.started[1]

@@ -104,10 +104,10 @@ DATAGRAMS = {"datagram_bytes": 100}
     ],
 )
 def test_parameters_that_do_not_go_together(kind: str, params: Params, message: str | None) -> None:
-    found = WORKLOADS[kind].check(params, FOUR_SIX)
-    assert (found is None) is (message is None)
-    assert found is None or message is None or message in found.text
-    assert found is None or found.name is None or WORKLOADS[kind].parameter(found.name)
+    checked = WORKLOADS[kind].check(params, FOUR_SIX)
+    assert (checked is None) is (message is None)
+    assert checked is None or message is None or message in checked.text
+    assert checked is None or checked.name is None or WORKLOADS[kind].parameter(checked.name)
 
 
 @pytest.mark.parametrize(
@@ -137,10 +137,10 @@ def test_parameters_that_do_not_go_together(kind: str, params: Params, message: 
     ],
 )
 def test_a_parameter_says_what_would_be_right(kind: str, parameter: str, value: object, message: str) -> None:
-    found = WORKLOADS[kind].parameter(parameter)
-    assert found is not None
+    actual_parameter = WORKLOADS[kind].parameter(parameter)
+    assert actual_parameter is not None
     with pytest.raises(ValueError, match=re.escape(message)):
-        found.parse(value)
+        actual_parameter.parse(value)
 
 
 @pytest.mark.parametrize(

@@ -47,14 +47,17 @@ blocks: 3
 def test_there_are_trials_on_its_paths_alone(read: Read) -> None:
     experiment = read(TEXT)
     ping, bring_up, tcp_rr = experiment.combinations
-    names = {one.name: [path.name for path in experiment.paths_of(one)] for one in experiment.combinations}
+    names = {
+        combination.name: [path.name for path in experiment.paths_of(combination)]
+        for combination in experiment.combinations
+    }
     assert names[ping.name] == ["ipv4", "ipv6", "ipv4-aa"]
     assert names[bring_up.name] == ["told", "asked"]
     assert names[tcp_rr.name] == ["ipv4", "ipv6", "told", "asked", "ipv4-aa"]
     assert trial_counts(experiment) == (30, 30)
     planned = {(trial.combination, trial.path) for trial in all_trials(experiment)}
     assert planned == {(name, path) for name, paths in names.items() for path in paths}
-    assert [experiment.baseline_of(one) for one in experiment.combinations] == ["ipv4", "told", "ipv4"]
+    assert [experiment.baseline_of(combination) for combination in experiment.combinations] == ["ipv4", "told", "ipv4"]
 
 
 def test_naming_all_paths_changes_nothing(read: Read) -> None:
@@ -104,8 +107,8 @@ def run() -> Run:
 
 
 def test_without_the_baseline_the_first_path_is_compared_with() -> None:
-    found = {(one.combination, one.path): (one.baseline, one.verdict, one.n) for one in findings(run())}
-    assert found == {
+    result = {(item.combination, item.path): (item.baseline, item.verdict, item.n) for item in findings(run())}
+    assert result == {
         ("c0", "one"): ("ipv4", "lower", 5),
         ("c0", "other"): ("ipv4", "lower", 5),
         ("c1", "other"): ("one", "lower", 5),
@@ -113,10 +116,10 @@ def test_without_the_baseline_the_first_path_is_compared_with() -> None:
 
 
 def test_paths_without_trials_do_not_hold_it_up() -> None:
-    made = run()
+    done = run()
     rules = Blocks(minimum=5, maximum=20, precision=0.01)
-    experiment = replace(made.manifest.experiment, blocks=rules)
-    assert rules_met(experiment, NAMED, made.trials)
+    experiment = replace(done.manifest.experiment, blocks=rules)
+    assert rules_met(experiment, NAMED, done.trials)
 
 
 def test_a_record_of_a_path_that_is_not_its_own_is_told(read: Read) -> None:

@@ -40,10 +40,10 @@ def test_every_metric_of_a_workload_is_declared(kind: WorkloadKind) -> None:
 
 
 def test_a_metric_is_declared_once_and_in_the_file_of_the_workload_that_alone_has_it() -> None:
-    own = [(kind.name, metric.name) for kind in WORKLOADS.values() for metric in kind.own_metrics]
-    having = {name: [kind.name for kind in WORKLOADS.values() if name in kind.metrics] for _, name in own}
-    assert {name: [workload] for workload, name in own} == having
-    assert len(own) == len(having)
+    own_metrics = [(kind.name, metric.name) for kind in WORKLOADS.values() for metric in kind.own_metrics]
+    having = {name: [kind.name for kind in WORKLOADS.values() if name in kind.metrics] for _, name in own_metrics}
+    assert {name: [workload] for workload, name in own_metrics} == having
+    assert len(own_metrics) == len(having)
 
 
 PACKAGE = Path(__file__).parents[2] / "src/sixbench"
@@ -198,7 +198,7 @@ def test_a_request_that_is_not_answered_is_lost() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "words", "note"),
+    ("expected", "words", "note"),
     [
         ({"attempts": 100, "offered_ns": 990_000_000, "held_back": 0}, None, False),
         ({"attempts": 100, "offered_ns": 990_000_000, "held_back": 3}, None, True),
@@ -208,8 +208,8 @@ def test_a_request_that_is_not_answered_is_lost() -> None:
         ({"attempts": 90, "offered_ns": 890_000_000, "held_back": 0, "unstarted": 10}, "90 connections", False),
     ],
 )
-def test_a_rate_of_connections_that_was_kept_or_not(told: Result, words: str | None, note: bool) -> None:
-    client = CONNECTIONS | {"failed": {}, "lateness": HISTOGRAM} | told
+def test_a_rate_of_connections_that_was_kept_or_not(expected: Result, words: str | None, note: bool) -> None:
+    client = CONNECTIONS | {"failed": {}, "lateness": HISTOGRAM} | expected
     measured = summarise("tcp-connect", {"rate_per_s": 100}, client)
     assert measured.histograms["start_lateness"] == HISTOGRAM
     assert (measured.notes != []) == note

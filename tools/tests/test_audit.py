@@ -45,7 +45,7 @@ pyyaml==6.0
 def test_a_vulnerable_crate_and_one_from_elsewhere_are_told() -> None:
     advisory = {"id": "RUSTSEC-0", "title": "Data race", "unaffected": [">= 0.4.1", "< 0.2"]}
     locked = audit.cargo_packages(CARGO)
-    assert {one.name: one.problem for one in locked if one.problem} == {
+    assert {item.name: item.problem for item in locked if item.problem} == {
         "mine": "it comes from git+https://example.org/mine, not from the registry"
     }
     assert audit.check(locked, {"crossbeam": [advisory]}, audit.is_affected_crate) == [
@@ -56,8 +56,8 @@ def test_a_vulnerable_crate_and_one_from_elsewhere_are_told() -> None:
 def test_a_vulnerable_python_package_and_one_without_a_hash_are_told() -> None:
     advisory = {"id": "PYSEC-0", "title": "Escape", "ranges": [["0", "2.10.1"]], "versions": []}
     locked = audit.python_packages(PYTHON)
-    assert [one.name for one in locked] == ["jinja2", "numpy", "pyyaml"]
-    assert {one.name: one.problem for one in locked if one.problem} == {"pyyaml": "it has no hash"}
+    assert [item.name for item in locked] == ["jinja2", "numpy", "pyyaml"]
+    assert {item.name: item.problem for item in locked if item.problem} == {"pyyaml": "it has no hash"}
     assert audit.check(locked, {"jinja2": [advisory]}, audit.is_affected_python) == ["jinja2 2.10: PYSEC-0: Escape"]
 
 

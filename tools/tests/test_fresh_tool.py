@@ -16,7 +16,7 @@ RUNS = "there are root, lint, user, long, peers, guest, fuzz and wheels, and two
 
 
 @pytest.mark.parametrize(
-    ("runs", "settings", "said"),
+    ("runs", "settings", "message"),
     [
         (["rot"], {}, f"rot is not a run; {RUNS}"),
         (["root", "fuzz+gast"], {}, f"fuzz+gast is not a run; {RUNS}"),
@@ -25,12 +25,12 @@ RUNS = "there are root, lint, user, long, peers, guest, fuzz and wheels, and two
         (["root"], {"FRESH_COMMIT": "0123456"}, "FRESH_COMMIT: 0123456 is no commit here"),
     ],
 )
-def test_what_is_not_there_is_refused_by_name(runs: list[str], settings: dict[str, str], said: str) -> None:
+def test_what_is_not_there_is_refused_by_name(runs: list[str], settings: dict[str, str], message: str) -> None:
     done = subprocess.run(
         [ROOT / "tools" / "test-fresh", *runs], env=os.environ | settings, capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
-    assert done.stderr == f"test-fresh: {said}\n"
+    assert done.stderr == f"test-fresh: {message}\n"
 
 
 def test_the_runs_of_ci_are_runs() -> None:

@@ -23,8 +23,8 @@ def read_udp(_: str, server: str) -> ToolReport:
     )
     seconds = float(row[2]) - float(row[1])
     lost, sent = int(row[4]), int(row[5])
-    said = {"received_bps": float(row[3]), "lost": float(lost)}
-    return said | ({"received_pps": (sent - lost) / seconds} if seconds > 0 else {})
+    fields = {"received_bps": float(row[3]), "lost": float(lost)}
+    return fields | ({"received_pps": (sent - lost) / seconds} if seconds > 0 else {})
 
 
 def _run(ends: Ends, seconds: int, *, transport: Transport, options: tuple[str, ...]) -> Command:

@@ -23,13 +23,13 @@ def read(client: str, _: str) -> ToolReport:
     try:
         end = json.loads(client)["end"]
         received = end.get("sum_received") or end["sum"]
-        said = {"received_bps": float(received["bits_per_second"])}
+        fields = {"received_bps": float(received["bits_per_second"])}
         if "packets" in received:
             took = received["packets"] - received["lost_packets"]
-            said |= {"received_pps": took / received["seconds"], "lost": float(received["lost_packets"])}
+            fields |= {"received_pps": took / received["seconds"], "lost": float(received["lost_packets"])}
     except (ValueError, KeyError, TypeError, ZeroDivisionError) as error:
         raise Unreadable(f"no result in the JSON: {client[:200]!r}") from error
-    return said
+    return fields
 
 
 def _run(ends: Ends, seconds: int, *, options: tuple[str, ...], server: tuple[str, ...] = ()) -> Command:

@@ -13,12 +13,12 @@ PORT = 5000
 
 def read(client: str, _: str) -> ToolReport:
     """Its `-fparse` line, which is of the receiver."""
-    said = {"received_bps": 1e6 * number(r"rate_Mbps=([\d.]+)", client, "rate")}
+    fields = {"received_bps": 1e6 * number(r"rate_Mbps=([\d.]+)", client, "rate")}
     if "pkt=" in client:
         seconds = number(r"real_seconds=([\d.]+)", client, "time")
         lost, sent = number(r"drop=(\d+)", client, "drops"), number(r"pkt=(\d+)", client, "packets")
-        said |= {"lost": lost} | ({"received_pps": (sent - lost) / seconds} if seconds > 0 else {})
-    return said
+        fields |= {"lost": lost} | ({"received_pps": (sent - lost) / seconds} if seconds > 0 else {})
+    return fields
 
 
 def _run(ends: Ends, seconds: int, *, options: tuple[str, ...]) -> Command:

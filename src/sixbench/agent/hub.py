@@ -78,7 +78,9 @@ class AgentHub(AbstractContextManager["AgentHub"]):
     def _keep_hosts(self) -> None:
         """Says something to agents on hosts from time to time, which otherwise take it that nobody is there."""
         while not self._is_closed.wait(LONGEST_SILENCE_S / 4):
-            for agent in [one for one in list(self._agents) if one.host is not None and one.hello and one.alive]:
+            for agent in [
+                agent for agent in list(self._agents) if agent.host is not None and agent.hello and agent.alive
+            ]:
                 agent.submit("hello", protocol=PROTOCOL, version=__version__)
 
     def has_joined(self, host: str) -> bool:
@@ -92,9 +94,9 @@ class AgentHub(AbstractContextManager["AgentHub"]):
         Args:
             seats: where they are, by name, on hosts that were joined; those that it lacks are on this machine.
         """
-        found = {name: (seats or {}).get(name, Seat()) for name in names}
+        seats_by_node = {name: (seats or {}).get(name, Seat()) for name in names}
         return self._greeted(
-            {name: (seat.on, ["node", "--name", name, *seat.arguments]) for name, seat in found.items()}
+            {name: (seat.on, ["node", "--name", name, *seat.arguments]) for name, seat in seats_by_node.items()}
         )
 
     def start_here(self, name: str, on: str | None = None) -> Agent:

@@ -99,8 +99,8 @@ def _counts(trials: Mapping[str, Iterable[TrialRecord]], column: str, margin: fl
     """Number of trials of each path that are far from its others, and number of its trials. Trials with a mark of a
     disturbance do not count. Paths with too few trials, and with values that have no logarithm, are left out."""
     results = {}
-    for path, own in trials.items():
-        known = [trial for trial in own if column in trial.metrics]
+    for path, trials_of_path in trials.items():
+        known = [trial for trial in trials_of_path if column in trial.metrics]
         values = [trial.metrics[column] for trial in known]
         if len(values) >= FEWEST and min(values) > 0:
             far = outlying(np.log([values]), log1p(margin))[0].tolist()

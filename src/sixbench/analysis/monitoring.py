@@ -40,7 +40,7 @@ MOST_PER_LOOK = 0.05
 
 def measured_of(run: Run, analysis: Analysis) -> tuple[SeriesValue, ...]:
     """The headline metrics of a run: of each path, and of the comparison of each path with its baseline."""
-    own = [
+    measured_values = [
         SeriesValue(
             series=FollowedSeries(
                 workload=estimate.workload,
@@ -58,7 +58,7 @@ def measured_of(run: Run, analysis: Analysis) -> tuple[SeriesValue, ...]:
         if estimate.metric in WORKLOADS[estimate.workload].headline
     ]
     compared = (_compared(finding) for finding in analysis.findings if finding.headline and not finding.is_aa)
-    return (*own, *(item for item in compared if item is not None))
+    return (*measured_values, *(item for item in compared if item is not None))
 
 
 def _compared(finding: Finding) -> SeriesValue | None:

@@ -88,11 +88,11 @@ _NOTHING: _Numbers = (None, None, None)
 def _base_unit(value: PublishedValue) -> tuple[float, str]:
     """The factor from a published number to the metric's unit, which reports use."""
     if isinstance(value.ours, OurMeasurement):
-        own = own_unit(value.ours)
-        return unit_factor(value.unit, own) or 1.0, own
-    for (theirs, own), factor in UNIT_FACTORS.items():
-        if value.unit == theirs and own != "1":
-            return factor, own
+        our_unit = own_unit(value.ours)
+        return unit_factor(value.unit, our_unit) or 1.0, our_unit
+    for (theirs, our_unit), factor in UNIT_FACTORS.items():
+        if value.unit == theirs and our_unit != "1":
+            return factor, our_unit
     return 1.0, value.unit
 
 

@@ -117,7 +117,7 @@ def _compared(
         unpaired = compare_unpaired(samples[0], samples[1], metric.scale)
         interval = unpaired.interval(confidence)
         headline = metric.name in WORKLOADS[workload].headline
-        cell = ComparedMetric(
+        compared = ComparedMetric(
             workload=workload,
             metric=shown.name,
             unit=shown.unit,
@@ -134,7 +134,7 @@ def _compared(
         )
         is_named = metric.name in metrics or shown.name in metrics
         is_gated = (is_named if metrics else headline) and metric.better != "neither"
-        results.append(_Compared(cell=cell, metric=metric, unpaired=unpaired, is_gated=is_gated))
+        results.append(_Compared(cell=compared, metric=metric, unpaired=unpaired, is_gated=is_gated))
     return results
 
 
@@ -160,17 +160,19 @@ def _judged(compared: Sequence[_Compared], limit: float | None, experiment: Expe
     Args:
         experiment: the old run's: its margins, its confidence, and the precision that it asks for.
     """
-    cells = [item.cell for item in compared]
+    compared_metrics = [item.cell for item in compared]
     error = 1 - experiment.statistics.confidence
     for name in METRICS:
         indices = [index for index, item in enumerate(compared) if item.metric.name == name]
         for index, p_value in zip(indices, holm([compared[i].unpaired.p_none() for i in indices]), strict=True):
-            cells[index] = _answered(compared[index], p_value, experiment)
+            compared_metrics[index] = _answered(compared[index], p_value, experiment)
     if limit is not None:
         gated = [index for index, item in enumerate(compared) if item.is_gated]
         for index, p_value in zip(gated, holm([_p_within(compared[i], limit) for i in gated]), strict=True):
-            cells[index] = replace(cells[index], is_over=None if p_value is None else p_value < error / 2)
-    return cells
+            compared_metrics[index] = replace(
+                compared_metrics[index], is_over=None if p_value is None else p_value < error / 2
+            )
+    return compared_metrics
 
 
 def _answered(item: _Compared, p_value: float | None, experiment: Experiment) -> ComparedMetric:
@@ -178,21 +180,21 @@ def _answered(item: _Compared, p_value: float | None, experiment: Experiment) ->
     error = 1 - experiment.statistics.confidence
     change = _change(item, p_value, error)
     is_equivalent = item.unpaired.is_within(_bound(item, experiment.statistics.margin_of(item.cell.workload)), error)
-    cell = replace(item.cell, p_value=p_value, change=change, is_equivalent=is_equivalent)
+    compared = replace(item.cell, p_value=p_value, change=change, is_equivalent=is_equivalent)
     if p_value is None or change != "inconclusive" or is_equivalent:
-        return cell
+        return compared
     unanswered = Unanswered(
-        n=max(cell.old.n, cell.new.n),
-        ratio=cell.ratio,
-        difference=cell.difference,
-        low=cell.ci_low,
-        high=cell.ci_high,
+        n=max(compared.old.n, compared.new.n),
+        ratio=compared.ratio,
+        difference=compared.difference,
+        low=compared.ci_low,
+        high=compared.ci_high,
         spread=item.unpaired.spread,
-        unit=cell.unit,
-        values=(cell.new.value, cell.old.value),
+        unit=compared.unit,
+        values=(compared.new.value, compared.old.value),
     )
     needed = more_precise(unanswered, experiment.blocks.precision, experiment.statistics.confidence)
-    return cell if needed is None else replace(cell, blocks_needed=needed.blocks, blocks_tell=needed.tells)
+    return compared if needed is None else replace(compared, blocks_needed=needed.blocks, blocks_tell=needed.tells)
 
 
 def _change(item: _Compared, p_value: float | None, error: float) -> Change:

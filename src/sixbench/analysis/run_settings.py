@@ -47,7 +47,7 @@ def _recorded_settings(run: Run) -> dict[str, Any]:
     return {
         **data["environment"],
         "guests": data.get("guests", {}),
-        "cells": {name: cell["environment"] for name, cell in data.get("cells", {}).items()},
+        "cells": {name: worker["environment"] for name, worker in data.get("cells", {}).items()},
         "quick": data.get("quick"),
         "state": data.get("state"),
         "experiment": experiment,

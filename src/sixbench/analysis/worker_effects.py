@@ -66,8 +66,8 @@ def _by_cell(candidate: Candidate) -> dict[str, list[float]]:
     """Each block's change, by cell: the log ratio, or the difference."""
     pairs, values = candidate.pairs, dict[str, list[float]]()
     is_ratio = pairs.scale == "ratio" and min(*pairs.path, *pairs.baseline) > 0
-    for cell, path, baseline in zip(candidate.workers, pairs.path, pairs.baseline, strict=True):
-        values.setdefault(cell or "", []).append(log(path / baseline) if is_ratio else path - baseline)
+    for worker, path, baseline in zip(candidate.workers, pairs.path, pairs.baseline, strict=True):
+        values.setdefault(worker or "", []).append(log(path / baseline) if is_ratio else path - baseline)
     return values
 
 
@@ -82,14 +82,14 @@ def _effect(candidate: Candidate, p_value: float | None, run: Run) -> WorkerEffe
         path=candidate.path.name,
         baseline=candidate.baseline,
         p_value=p_value,
-        cells=[_value(candidate, cell, statistics.confidence) for cell in sorted(_by_cell(candidate))],
+        cells=[_value(candidate, worker, statistics.confidence) for worker in sorted(_by_cell(candidate))],
     )
 
 
-def _value(candidate: Candidate, cell: str, confidence: float) -> WorkerValue:
+def _value(candidate: Candidate, worker: str, confidence: float) -> WorkerValue:
     """The change on one cell. A cell has few blocks, so that nothing tells a wild one from the others: it is the
     mean."""
-    numbers = [index for index, name in enumerate(candidate.workers) if (name or "") == cell]
+    numbers = [index for index, name in enumerate(candidate.workers) if (name or "") == worker]
     pairs = Pairs(
         path=[candidate.pairs.path[index] for index in numbers],
         baseline=[candidate.pairs.baseline[index] for index in numbers],
@@ -97,7 +97,7 @@ def _value(candidate: Candidate, cell: str, confidence: float) -> WorkerValue:
     )
     comparison = compare(pairs, confidence=confidence, margin=0.0)
     return WorkerValue(
-        cell=cell,
+        cell=worker,
         n=comparison.n,
         ratio=comparison.ratio,
         difference=comparison.difference,

@@ -56,17 +56,17 @@ def measure_bypass(hub: AgentHub, experiment: Experiment, known: tuple[Bypass, .
     length_ns = _length_ns(experiment, len(wanted))
     bypasses = list(known)
     for mtu_bytes, offload in dict.fromkeys((item.mtu_bytes, item.offload) for item in wanted):
-        own = [item for item in wanted if (item.mtu_bytes, item.offload) == (mtu_bytes, offload)]
+        alike = [item for item in wanted if (item.mtu_bytes, item.offload) == (mtu_bytes, offload)]
         topology = _link(mtu_bytes, offload)
         path = Path(name="bypass", mechanism="native4", family=4)
         network = install(path, topology, BETWEEN)
         try:
             laboratory = Laboratory(hub, network)
         except (AgentError, CapabilityError, LabError) as error:
-            bypasses.extend(_result(item, failed=str(error)) for item in own)
+            bypasses.extend(_result(item, failed=str(error)) for item in alike)
             continue
         try:
-            bypasses.extend(_measured(item, laboratory, network, length_ns, experiment.placement) for item in own)
+            bypasses.extend(_measured(item, laboratory, network, length_ns, experiment.placement) for item in alike)
         finally:
             laboratory.close()
     return tuple(bypasses)

@@ -70,7 +70,7 @@ def run_on_kernels(
     stop = threading.Event()
     lock = threading.Lock()
 
-    def one(kernel: GuestKernel) -> RunState:
+    def run_kernel(kernel: GuestKernel) -> RunState:
         command = _command(writer.manifest, kernel.name, agent, clock)
         result = boot(kernel, command, lambda line: report(kernel.name, line), stop)
         if result.pace is not None:
@@ -81,7 +81,7 @@ def run_on_kernels(
     at_once = min(len(kernels), os.cpu_count() or 1) if clock == "virtual" else 1
     with ThreadPoolExecutor(max(1, at_once)) as pool:
         try:
-            ends = [pool.submit(one, kernel) for kernel in kernels]
+            ends = [pool.submit(run_kernel, kernel) for kernel in kernels]
             done, _ = wait(ends, return_when=FIRST_EXCEPTION)
             states = [end.result() for end in done]
         except BaseException:
@@ -201,8 +201,13 @@ def _last_words(result: GuestResult) -> str:
 def _sequence_before(experiment: Experiment, kernel: str) -> int:
     """The sequence number before a kernel's first trial. It leaves room for all trials of the kernels before it, with
     all repeats that they may have, so that the order in which guests end makes no difference."""
-    own = on_kernel(experiment, kernel)
-    return experiment.kernels.index(kernel) * len(own.path_combinations) * own.blocks.maximum * (1 + own.repeats)
+    on_this_kernel = on_kernel(experiment, kernel)
+    return (
+        experiment.kernels.index(kernel)
+        * len(on_this_kernel.path_combinations)
+        * on_this_kernel.blocks.maximum
+        * (1 + on_this_kernel.repeats)
+    )
 
 
 def _note(writer: RunWriter, kernel: str, run: Run) -> None:

@@ -352,8 +352,8 @@ _Key = tuple[int, str, int]
 
 def _asked_before(answers: Mapping[tuple[str, str], Mapping[str, Any]], node: str) -> dict[str, Any]:
     """The answer to what a node asked by DHCP before it looked for its prefix, if it did."""
-    told = answers.get((node, DHCP_ASK))
-    return {} if told is None else {"dhcp": told}
+    dhcp_answer = answers.get((node, DHCP_ASK))
+    return {} if dhcp_answer is None else {"dhcp": dhcp_answer}
 
 
 def _seats(topology: Topology) -> dict[str, Seat]:
@@ -444,8 +444,8 @@ class Laboratories:
         elif laboratory.number in self._noted:
             return
         self._noted.add(laboratory.number)
-        own = self._settings_of[laboratory.number]
-        as_lists = {node: {name: [value] for name, value in values.items()} for node, values in own.items()}
+        noted = self._settings_of[laboratory.number]
+        as_lists = {node: {name: [value] for name, value in values.items()} for node, values in noted.items()}
         self.settings = merged(self.settings, as_lists)
 
     def _built(self, path: Path, network: Network) -> Laboratory:

@@ -35,7 +35,7 @@ def merged(*all_settings: Mapping[str, Mapping[str, Iterable[str]]]) -> Settings
     texts: Settings = {}
     for settings in all_settings:
         for node, values in settings.items():
-            for name, own in values.items():
+            for name, of_node in values.items():
                 known = texts.setdefault(node, {}).setdefault(name, [])
-                known.extend(value for value in own if value not in known)
+                known.extend(value for value in of_node if value not in known)
     return texts

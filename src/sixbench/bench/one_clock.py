@@ -21,9 +21,9 @@ def needs_one_clock(name: str) -> bool:
 
 def drop_one_clock_metrics(measured: TrialMeasurements, why: str | None = None) -> list[str]:
     """Takes these out of what was measured. Returns the note that says so and why, where there were any."""
-    found = False
+    has_dropped = False
     for values in (measured.metrics, measured.histograms):
         for name in [name for name in values if needs_one_clock(name)]:
             del values[name]
-            found = True
-    return [_NOTE if why is None else f"{_NOTE}: {why}"] if found else []
+            has_dropped = True
+    return [_NOTE if why is None else f"{_NOTE}: {why}"] if has_dropped else []

@@ -119,11 +119,11 @@ class _Tests:
             if not (column == "duration_ns" and "count" in params)
         }
         workload = Workload(kind=combination.workload.kind, params={**usual, **params})
-        own = replace(combination, workload=workload)
+        asked_for = replace(combination, workload=workload)
         self._report()
-        self.observer.trial_begins(self.experiment, own, planned)
+        self.observer.trial_begins(self.experiment, asked_for, planned)
         self.sequence += 1
-        trial = TrialTask(experiment=self.experiment, combination=own, planned=planned, sequence=self.sequence)
+        trial = TrialTask(experiment=self.experiment, combination=asked_for, planned=planned, sequence=self.sequence)
         laboratory, network = self.laboratories.get(path, combination.topology_of(path.name))
         if self.presence is not None:
             self.presence.next_trial()

@@ -125,10 +125,10 @@ class Processors:
             nodes.setdefault(self.of(agent.host), []).append(name)
         by_node: dict[str, tuple[int, ...]] = {}
         by_kernel = {}
-        for kernel, own in nodes.items():
+        for kernel, of_kernel in nodes.items():
             kept = emulator[1] if emulator is not None and emulator[0] is kernel else None
-            has_server = server in own
-            placed = processors_of(policy, own, kernel.usable, kept, has_server=has_server, read=kernel.read)
+            has_server = server in of_kernel
+            placed = processors_of(policy, of_kernel, kernel.usable, kept, has_server=has_server, read=kernel.read)
             by_node |= placed
             by_kernel[kernel] = frozenset(processor for processors in placed.values() for processor in processors)
         return Placed(by_node={name: by_node[name] for name in agents}, by_kernel=by_kernel)

@@ -161,8 +161,8 @@ def judge(case: Case, witnesses: Witnesses) -> Verdict:
         measured.notes.extend(testimony.notes)
         measured.metrics.update(testimony.metrics)
         testimonies.append(testimony)
-    found = [reason for testimony in testimonies for reason in testimony.reasons]
-    reasons = [*witnesses.causes, *measured.invalid, *found]
+    reasons_given = [reason for testimony in testimonies for reason in testimony.reasons]
+    reasons = [*witnesses.causes, *measured.invalid, *reasons_given]
     return Verdict(
         status="invalid" if reasons else "ok",
         reasons=reasons,

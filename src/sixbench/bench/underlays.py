@@ -93,13 +93,13 @@ def _probe(near: Host, far: Host, client: Agent, server: Agent) -> UnderlayReadi
     """A look from `near` to `far` and back. What no probe was answered on is not known, and the reason is told."""
     at_ns = time.time_ns()
     key, token, workload = "underlay", secrets.token_hex(16), pmtu.KIND.name
-    own, other = str(near.address), str(far.address)
+    near_text, other = str(near.address), str(far.address)
     served = server.answer(
-        Serve(session=key, workload=workload, token=token, params=PARAMS, address=other, peer=own),
+        Serve(session=key, workload=workload, token=token, params=PARAMS, address=other, peer=near_text),
         timeout_s=ANSWER_TIMEOUT_S,
     )
     run = ClientRunRequest(
-        session=key, workload=workload, address=own, peer=other, port=served.port, token=token, params=PARAMS
+        session=key, workload=workload, address=near_text, peer=other, port=served.port, token=token, params=PARAMS
     )
     try:
         there = wait_for_run(client, client.ask(run), key, LIMIT_NS)

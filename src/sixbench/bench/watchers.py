@@ -42,11 +42,11 @@ class Watchers:
 
     def _started(self, host: str | None) -> Agent:
         agent = self._hub.start([WATCHER], {WATCHER: Seat(on=host)})[WATCHER]
-        own = agent.netns_inode
+        inode = agent.netns_inode
         # Nobody needs the answers. A refusal comes again in the first trial, which reports it.
         with contextlib.suppress(AgentError):
-            agent.ask(DropsStart(netns_inodes=[own], token="00" * 16))
+            agent.ask(DropsStart(netns_inodes=[inode], token="00" * 16))
             agent.ask(DropsStop())
-            agent.ask(TimersStart(devices=[{"netns_inode": own, "device": "lo", "slack_ns": 0}]))
+            agent.ask(TimersStart(devices=[{"netns_inode": inode, "device": "lo", "slack_ns": 0}]))
             agent.ask(TimersStop())
         return agent

@@ -19,10 +19,10 @@ VALID_SHARE = 0.9
 """The share of valid trials from which on this machine can measure a truth."""
 
 
-def assess(found: Iterable[Readings]) -> list[OverPath]:
+def assess(all_readings: Iterable[Readings]) -> list[OverPath]:
     """The results by metric and path, in the order of the readings."""
     results = []
-    for _, group in groupby(found, key=lambda readings: (readings.metric.name, readings.path)):
+    for _, group in groupby(all_readings, key=lambda readings: (readings.metric.name, readings.path)):
         levels = list(group)
         at = tuple(_at(readings, len(levels)) for readings in levels)
         results.append(
@@ -49,34 +49,34 @@ def _at(readings: Readings, levels: int) -> AtTruth:
     return _of_counts(readings, counts, simultaneous) if counts else _of_matches(readings, matches)
 
 
-def _of_deviations(own: Readings, readings: Sequence[DeviationReading], simultaneous: float) -> AtTruth:
-    errors = [error_of(own.metric, reading) for reading in readings]
+def _of_deviations(at_level: Readings, readings: Sequence[DeviationReading], simultaneous: float) -> AtTruth:
+    errors = [error_of(at_level.metric, reading) for reading in readings]
     width = half_width(errors, simultaneous)
     mean = float(np.mean(errors))
     bias = None if width is None else ValueInterval(value=mean, low=mean - width, high=mean + width)
     inside = held_out(errors, confidence=CONFIDENCE)
     uncertainty = prediction_half_width(errors, CONFIDENCE)
-    limit = own.metric.limit
-    share = 1 / own.level.truth if own.metric.scale == "relative" else 1.0
+    limit = at_level.metric.limit
+    share = 1 / at_level.level.truth if at_level.metric.scale == "relative" else 1.0
     is_near = False
     if limit is not None and uncertainty is not None:
-        is_near = abs(mean) + uncertainty <= limit.at(own.level.truth) * share
+        is_near = abs(mean) + uncertainty <= limit.at(at_level.level.truth) * share
     return AtTruth(
-        truth=own.level.truth,
+        truth=at_level.level.truth,
         trials=len(errors),
-        unusable=dict(own.unusable),
+        unusable=dict(at_level.unusable),
         bias=bias,
         spread=float(np.std(errors, ddof=1)) if len(errors) > 1 else None,
         uncertainty=uncertainty,
         covered=sum(inside),
         judged=len(inside),
-        is_trusted=is_near and _is_usable(own),
+        is_trusted=is_near and _is_usable(at_level),
         expected=float(np.mean([reading.truth for reading in readings])),
         measured=tuple(reading.measured for reading in readings),
     )
 
 
-def _of_counts(own: Readings, readings: Sequence[CountReading], simultaneous: float) -> AtTruth:
+def _of_counts(at_level: Readings, readings: Sequence[CountReading], simultaneous: float) -> AtTruth:
     number, of = sum(reading.number for reading in readings), sum(reading.of for reading in readings)
     dispersion, truth = readings[0].dispersion, readings[0].probability
     low, high = wilson(number, of, simultaneous, dispersion)
@@ -87,30 +87,30 @@ def _of_counts(own: Readings, readings: Sequence[CountReading], simultaneous: fl
     )
     bias = ValueInterval(value=number / of - truth, low=low - truth, high=high - truth)
     return AtTruth(
-        truth=own.level.truth,
+        truth=at_level.level.truth,
         trials=len(readings),
-        unusable=dict(own.unusable),
+        unusable=dict(at_level.unusable),
         bias=bias,
         spread=float(np.std(shares, ddof=1)) if len(shares) > 1 else None,
         uncertainty=float(np.median([(high_of - low_of) / 2 for low_of, high_of in intervals])),
         covered=covered,
         judged=len(readings),
-        is_trusted=bias.has_zero and _is_usable(own),
+        is_trusted=bias.has_zero and _is_usable(at_level),
         expected=truth,
         measured=tuple(shares),
     )
 
 
-def _of_matches(own: Readings, readings: Sequence[MatchReading]) -> AtTruth:
+def _of_matches(at_level: Readings, readings: Sequence[MatchReading]) -> AtTruth:
     exact = sum(reading.difference is None for reading in readings)
     truths = [reading.truth for reading in readings if reading.truth is not None]
     return AtTruth(
-        truth=own.level.truth,
+        truth=at_level.level.truth,
         trials=len(readings),
-        unusable=dict(own.unusable),
+        unusable=dict(at_level.unusable),
         covered=exact,
         judged=len(readings),
-        is_trusted=bool(readings) and exact == len(readings) and _is_usable(own),
+        is_trusted=bool(readings) and exact == len(readings) and _is_usable(at_level),
         expected=float(np.mean(truths)) if truths else None,
         measured=tuple(reading.measured for reading in readings if reading.measured is not None),
     )

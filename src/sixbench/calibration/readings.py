@@ -42,20 +42,22 @@ def readings(run: Run, metrics: Iterable[CalibratedMetric]) -> list[Readings]:
         if metric is None or level is None or level.is_reference:
             continue
         key = (metric.name, record.path, level.truth)
-        own = results.setdefault(key, Readings(metric=metric, level=level, path=record.path))
+        of_level = results.setdefault(key, Readings(metric=metric, level=level, path=record.path))
         if record.status != "ok":
-            own.unusable[record.reasons[0].text if record.reasons else record.status] += 1
+            of_level.unusable[record.reasons[0].text if record.reasons else record.status] += 1
             continue
         reference = references.get((metric.name, record.block, record.path, level.reference))
         directory = run.directory / TRIALS / record.key
         reading = metric.read(ReadingSource(level=level, record=record, reference=reference, directory=directory))
         if reading is None:
-            own.unusable["it, or the trial that it is compared with, does not say"] += 1
+            of_level.unusable["it, or the trial that it is compared with, does not say"] += 1
         else:
-            own.by_block[record.block] = reading
+            of_level.by_block[record.block] = reading
     order = {name: number for number, name in enumerate(known)}
     paths = {path.name: number for number, path in enumerate(run.manifest.experiment.paths)}
-    return sorted(results.values(), key=lambda own: (order[own.metric.name], paths[own.path], own.level.truth))
+    return sorted(
+        results.values(), key=lambda of_level: (order[of_level.metric.name], paths[of_level.path], of_level.level.truth)
+    )
 
 
 def _references(run: Run, known: dict[str, CalibratedMetric]) -> dict[tuple[str, int, str, float | None], TrialRecord]:

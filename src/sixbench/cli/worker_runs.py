@@ -34,9 +34,9 @@ CELLS: str | None = typer.Option(
 )
 
 
-def refuse_key_alone(cells: str | None, key: Path | None) -> None:
+def refuse_key_alone(workers: str | None, key: Path | None) -> None:
     """Raises `UsageError` where a key is given and no scheduler."""
-    if cells is None and key is not None:
+    if workers is None and key is not None:
         raise UsageError("--key has a meaning with --cells only; give both, or neither")
 
 
@@ -49,7 +49,7 @@ def check_for_workers(experiment: Experiment) -> None:
         raise UsageError(f"{experiment.name} runs in emulated machines, which are not cells; leave out --cells")
 
 
-def run_on_workers(request: RunRequest, cells_request: WorkersRequest, experiment: Experiment) -> int:
+def run_on_workers(request: RunRequest, workers_request: WorkersRequest, experiment: Experiment) -> int:
     """Runs an experiment on cells. Returns the exit code."""
     from ..store import manifest_to_text, nowhere
     from ..workers.checking import agreed
@@ -57,14 +57,16 @@ def run_on_workers(request: RunRequest, cells_request: WorkersRequest, experimen
     check_for_workers(experiment)
     directory = request.directory(experiment)
     manifest = request.first_manifest(directory, experiment, nowhere())
-    with taken_workers(experiment, cells_request, wait=request.wait) as cells:
-        chosen = agreed(cells.choose(manifest_to_text(manifest)), experiment)
+    with taken_workers(experiment, workers_request, wait=request.wait) as workers:
+        chosen = agreed(workers.choose(manifest_to_text(manifest)), experiment)
         manifest = replace(manifest, experiment=chosen.experiment, environment=chosen.environment)
         with request.begin(directory, manifest) as writer:
-            return _sweep_and_present(writer, None, cells, cells_request, request.output)
+            return _sweep_and_present(writer, None, workers, workers_request, request.output)
 
 
-def resume_on_workers(request: ResumeRequest, cells_request: WorkersRequest, writer: RunWriter, run_so_far: Run) -> int:
+def resume_on_workers(
+    request: ResumeRequest, workers_request: WorkersRequest, writer: RunWriter, run_so_far: Run
+) -> int:
     """Lets cells measure the blocks that a run lacks. Returns the exit code."""
     manifest = writer.manifest
     check_for_workers(manifest.experiment)
@@ -72,9 +74,9 @@ def resume_on_workers(request: ResumeRequest, cells_request: WorkersRequest, wri
         raise UsageError(f"{writer.directory} is a test by an RFC, which has no blocks; resume it without --cells")
     if run_so_far.trials and not manifest.cells:
         raise UsageError(f"{writer.directory} was begun on one machine, which has to finish it; leave out --cells")
-    with taken_workers(manifest.experiment, cells_request, wait=request.wait) as cells:
+    with taken_workers(manifest.experiment, workers_request, wait=request.wait) as workers:
         writer.save_manifest(state="running")
-        return _sweep_and_present(writer, run_so_far, cells, cells_request, request.output)
+        return _sweep_and_present(writer, run_so_far, workers, workers_request, request.output)
 
 
 @contextmanager
@@ -86,12 +88,12 @@ def taken_workers(experiment: Experiment, request: WorkersRequest, *, wait: bool
     from ..workers.key import read_key
 
     where = read_address(request.scheduler)
-    with DaskWorkers(where, security_of(read_key(request.key)), experiment.name, wait=wait, report=tell) as cells:
-        yield cells
+    with DaskWorkers(where, security_of(read_key(request.key)), experiment.name, wait=wait, report=tell) as workers:
+        yield workers
 
 
 def _sweep_and_present(
-    writer: RunWriter, run_so_far: Run | None, cells: DaskWorkers, request: WorkersRequest, output: RunOutput
+    writer: RunWriter, run_so_far: Run | None, workers: DaskWorkers, request: WorkersRequest, output: RunOutput
 ) -> int:
     """Lets cells measure what a run lacks, and presents all of it.
 
@@ -105,8 +107,8 @@ def _sweep_and_present(
     with event_log(output.events) as log, keeping_trials(writer.directory, goes_on):
         try:
             with ProgressDisplay(output.quiet, done) as progress:
-                end = sweep(writer, done, cells, observers(progress, log), tell, goes_on)
-            cells.close()  # a report needs no cells
+                end = sweep(writer, done, workers, observers(progress, log), tell, goes_on)
+            workers.close()  # a report needs no cells
         except Interrupted as stop:
             note(f"sixbench: {stop}")
             if output.report:

@@ -47,10 +47,10 @@ def fetch(suite: str, scratch: Path) -> Fetched:
         raise CapabilityError(
             f"fetching a kernel of {suite}: they are for x86_64, and this machine is {platform.machine()}"
         )
-    own = {"APT_CONFIG": str(_own_apt(scratch, _mirror(apt_get), suite))}
+    variables = {"APT_CONFIG": str(_own_apt(scratch, _mirror(apt_get), suite))}
     doing = f"fetching the kernel of Debian {suite}"
-    run_program([apt_get, "update", "-q=2"], doing, variables=own)
-    about = run_program([apt_cache, "show", "--no-all-versions", META_PACKAGE], doing, variables=own)
+    run_program([apt_get, "update", "-q=2"], doing, variables=variables)
+    about = run_program([apt_cache, "show", "--no-all-versions", META_PACKAGE], doing, variables=variables)
     depends = re.search(r"^Depends: (linux-image-\S+)", about, re.MULTILINE)
     if depends is None:
         raise CapabilityError(f"{doing}: the suite has no {META_PACKAGE} that names a kernel")

@@ -78,8 +78,8 @@ def packages_of(headers: str, of_headers: list[str], of_tools: list[str]) -> lis
         headers: the package of the kernel's headers.
         of_headers, of_tools: the packages that it, and Jool's programs, depend on.
     """
-    own = [name for name in of_headers if name.startswith(("linux-headers-", "linux-kbuild-"))]
-    return [headers, *own, _SOURCE, _TOOLS, *(name for name in of_tools if name.startswith("libnl-"))]
+    of_kernel = [name for name in of_headers if name.startswith(("linux-headers-", "linux-kbuild-"))]
+    return [headers, *of_kernel, _SOURCE, _TOOLS, *(name for name in of_tools if name.startswith("libnl-"))]
 
 
 def relocate(tree: Path, headers: Path) -> None:
@@ -108,14 +108,14 @@ def keep(tree: Path, source: Path, modules: Path, doing: str) -> None:
     extra.mkdir(exist_ok=True)
     for name in MODULES:
         shutil.copyfile(built[name], extra / f"{name}.ko")
-    own = modules.parent / FOLDER
+    target = modules.parent / FOLDER
     for folder in ("bin", "lib", "programs"):
-        (own / folder).mkdir(parents=True, exist_ok=True)
+        (target / folder).mkdir(parents=True, exist_ok=True)
     for name in _COMMANDS:
-        shutil.copyfile(tree / "usr/bin" / name, own / "programs" / name)
-        (own / "bin" / name).write_text(_START.format(name=name), encoding="utf-8")
+        shutil.copyfile(tree / "usr/bin" / name, target / "programs" / name)
+        (target / "bin" / name).write_text(_START.format(name=name), encoding="utf-8")
         for place in ("programs", "bin"):
-            (own / place / name).chmod(0o755)
+            (target / place / name).chmod(0o755)
     for path in tree.rglob("libnl-*.so.*"):
         if not path.is_symlink():
-            shutil.copyfile(path, own / "lib" / re.sub(r"(\.so\.[0-9]+).*", r"\1", path.name))
+            shutil.copyfile(path, target / "lib" / re.sub(r"(\.so\.[0-9]+).*", r"\1", path.name))

@@ -157,8 +157,8 @@ def _root() -> Path:
 
 
 def _directory(name: str) -> Path:
-    own = name if name in DEBIAN_KERNELS else hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
-    return _root() / own
+    directory_name = name if name in DEBIAN_KERNELS else hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
+    return _root() / directory_name
 
 
 def _kept(name: str) -> GuestKernel | None:

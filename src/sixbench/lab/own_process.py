@@ -35,7 +35,7 @@ def call(arguments: list[str], quiet: bool) -> tuple[int, str]:
     Raises `Interrupted` on Ctrl-C, when the command has removed its network and recorded what it had.
     """
     command = own_command(*arguments)
-    said: list[str] = []
+    error_lines: list[str] = []
     with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -48,18 +48,18 @@ def call(arguments: list[str], quiet: bool) -> tuple[int, str]:
         assert process.stderr is not None
         try:
             for line in process.stderr:
-                said.append(line.rstrip())
+                error_lines.append(line.rstrip())
                 if not quiet and not line.startswith(_MESSAGE):
                     sys.stderr.write(printable_lines(line))
             code = process.wait()
         except BaseException as error:
             last = _stop(process)
             if isinstance(error, KeyboardInterrupt):
-                raise Interrupted(_message([*said, *last]) or "the run was interrupted") from None
+                raise Interrupted(_message([*error_lines, *last]) or "the run was interrupted") from None
             raise
     if code < 0:
         return code, f"signal {-code} ended it ({signal.strsignal(-code)})"  # the lines before do not have the reason
-    return code, _message(said)
+    return code, _message(error_lines)
 
 
 def _stop(process: subprocess.Popen[str]) -> list[str]:

@@ -60,10 +60,10 @@ def processors_of(
     first = processors[0]
     if policy == "together" or not has_server or len(nodes) == 1:
         return dict.fromkeys(nodes, (first,))
-    own, socket = siblings(first, folder, read), package(first, folder, read)
+    threads, socket = siblings(first, folder, read), package(first, folder, read)
     second = min(
         processors[1:],
-        key=lambda number: (number in own, package(number, folder, read) != socket, processors.index(number)),
+        key=lambda number: (number in threads, package(number, folder, read) != socket, processors.index(number)),
     )
     return {node: (second if node == nodes[-1] else first,) for node in nodes}
 

@@ -128,9 +128,9 @@ def _link_lines(topology: Topology, emulated: Mapping[int, Link]) -> dict[str, l
             names = ends_of(index)
             pairs = [(end, number, (names[number], "", EMULATOR)) for number, end in enumerate(link.ends)]
         for end, number, (name, address, node) in pairs:
-            own, other = (first + _number(index, item) for item in (number, 1 - number))
+            number_here, other = (first + _number(index, item) for item in (number, 1 - number))
             lines[end.node].append(
-                f"link add name {end.name} index {own} address {_mac(index, number + 1)} type veth "
+                f"link add name {end.name} index {number_here} address {_mac(index, number + 1)} type veth "
                 f"peer name {name} index {other}{address} netns {{pid:{node}}}"
             )
     return lines
@@ -164,8 +164,8 @@ def device_lines_of(network: Blueprint, device: Device) -> list[str]:
     """The lines for `ip -batch` that a device needs once it is made: for its segments, and the routes into it. Those of
     IPv6 come first, so that no answer to a translated packet finds none and circles between node and router."""
     routes = all_routes(network.topology, network.devices)[device.node]
-    own = sorted((route for route in routes if route.device == device.device), key=lambda route: -route.family)
-    return [*_segment_lines(network, [device], device.node), *_route_lines(own, over_wires=False)]
+    of_device = sorted((route for route in routes if route.device == device.device), key=lambda route: -route.family)
+    return [*_segment_lines(network, [device], device.node), *_route_lines(of_device, over_wires=False)]
 
 
 def _made_after(network: Blueprint, stages: int) -> list[Device]:
@@ -188,11 +188,11 @@ def _stages(network: Blueprint, node: str, make: Callable[[Device], Stage]) -> l
         stages.append(stage.get(node, Stage()))
         devices = _made_after(network, number)
         if devices:
-            own = {device.device: make(device) for device in devices if device.node == node}
-            lines = [line for item in own.values() for line in item.ip]
-            lines += _made_addresses(network.topology, node, own.__contains__)
+            stage_of = {device.device: make(device) for device in devices if device.node == node}
+            lines = [line for item in stage_of.values() for line in item.ip]
+            lines += _made_addresses(network.topology, node, stage_of.__contains__)
             lines += _segment_lines(network, devices, node)
-            requests = tuple(request for item in own.values() for request in item.requests)
+            requests = tuple(request for item in stage_of.values() for request in item.requests)
             stages.append(Stage(requests=requests, ip=tuple(lines)))
     return stages
 
@@ -272,8 +272,8 @@ def _with_borrowed(sysctl: Mapping[str, str], devices: Iterable[str]) -> dict[st
     taking router advertisements its own alone (ip-sysctl)."""
     defaults = [(name.split("."), value) for name, value in sysctl.items() if ".conf.default." in name]
     # With slashes: the name of an interface may have dots.
-    own = {"/".join([*way[:3], device, *way[4:]]): value for device in devices for way, value in defaults}
-    return {**sysctl, **own}
+    of_borrowed = {"/".join([*way[:3], device, *way[4:]]): value for device in devices for way, value in defaults}
+    return {**sysctl, **of_borrowed}
 
 
 def _macs(topology: Topology, node: str) -> dict[str, str]:
@@ -330,8 +330,8 @@ def _wires_of(topology: Topology, node: str) -> list[Link]:
 
 def _loopback_lines(devices: Iterable[Device], node: str) -> list[str]:
     """The lines that give a node the addresses that it has for its devices' sake, each once."""
-    own = [address for device in devices if device.node == node for address in device.addresses]
-    return [f"address add {own_address(address)}" for address in dict.fromkeys(own)]
+    loopback_addresses = [address for device in devices if device.node == node for address in device.addresses]
+    return [f"address add {own_address(address)}" for address in dict.fromkeys(loopback_addresses)]
 
 
 def own_address(address: IPv4Address | IPv6Address) -> str:

@@ -46,7 +46,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         host = embedding.Mapping(IPv4Network(address), IPv6Network(embedding.embed(prefix, address)))
         return (host, *nodes)
 
-    network = translated(path, topology, between, table, own=address, embeds=False)
+    network = translated(path, topology, between, table, client_ip=address, embeds=False)
     check_overlap(path, network.topology, [prefix], "host-prefix")
     known: dict[Address, IPv4Address] = {row.ipv6.network_address: row.ipv4.network_address for row in nodes}
     return with_extension(network, node, address, known)

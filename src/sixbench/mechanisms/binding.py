@@ -97,8 +97,8 @@ def binding_table(name: str, shared: IPv4Address | IPv4Network | str, bindings: 
             f"{device} {of} {_WITH_PORTS}{ports.having('th sport')} accept",
             f"{device} {of} {_ECHOES}{ports.having('icmp id')} accept",
         ]
-    for device, own in addresses.items():
-        others = f"{device} ip saddr != {{ {', '.join(map(str, dict.fromkeys(own)))} }}"
+    for device, address in addresses.items():
+        others = f"{device} ip saddr != {{ {', '.join(map(str, dict.fromkeys(address)))} }}"
         checks += [f"{text} counter drop" for text in (f"{device} {_WITH_PORTS}", f"{device} {_ECHOES}", others)]
     devices = ", ".join(dict.fromkeys(f'"{item.subscriber.device}"' for item in bindings))
     lines = ["\n".join(f"    {line}" for line in lines) for lines in (marks, checks)]

@@ -49,18 +49,20 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
 
 def _check_node(topology: Topology, node: str) -> None:
     """Raises `MechanismError` where a node is more than a guest can be."""
-    own = topology.nodes[node]
-    if own.equipment is not None:
+    guest_node = topology.nodes[node]
+    if guest_node.equipment is not None:
         raise MechanismError(f'"{node}" is equipment, and no guest')
-    if own.on is not None:
-        raise MechanismError(f'"{node}" is on {own.on}, and guests are on this machine alone; leave out its "on"')
+    if guest_node.on is not None:
+        raise MechanismError(
+            f'"{node}" is on {guest_node.on}, and guests are on this machine alone; leave out its "on"'
+        )
     numbers = {
-        "masquerade": own.masquerade,
-        "nat-ports": own.nat_ports != "kept",
-        "mss-clamp": own.mss_clamp,
-        "icmp": own.icmp != "all",
-        "drop": own.drop != "none",
-        "filter-rules": own.filter_rules,
+        "masquerade": guest_node.masquerade,
+        "nat-ports": guest_node.nat_ports != "kept",
+        "mss-clamp": guest_node.mss_clamp,
+        "icmp": guest_node.icmp != "all",
+        "drop": guest_node.drop != "none",
+        "filter-rules": guest_node.filter_rules,
     }
     given = next((name for name, is_given in numbers.items() if is_given), None)
     if given is not None:

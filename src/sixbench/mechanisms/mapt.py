@@ -173,10 +173,10 @@ def _translator(
     links = {family: [link for link in topology.links_of(node) if link.carries(family)] for family in families}
     mtu6 = min(link.mtu_bytes for link in links[6])
     mtu4 = min((link.mtu_bytes for link in links[4]), default=mtu6)
-    own = {family: address_at(results[0], node, family) for family, results in links.items() if results}
+    address_of = {family: address_at(results[0], node, family) for family, results in links.items() if results}
     rows = {"explicit": [], "domain": domain}
     mtus: dict[Family, int] = {4: mtu4, 6: mtu6}
-    return translator(path, node, number, dmr, prefixes, own, mtus, rows, through_node=through_node)
+    return translator(path, node, number, dmr, prefixes, address_of, mtus, rows, through_node=through_node)
 
 
 MAP_T = Mechanism(

@@ -87,11 +87,11 @@ def _by_jool(path: Path, network: Network) -> Network:
     [seen, *_] = legs_of(network.topology, (last.near, last.far), 4)
     (device,) = network.translators
     count = int(path.options.get("ports", 65536 - FIRST_PORT))
-    own = {"kind": jool.NAT64, "pool4": str(seen.source), "ports": f"{FIRST_PORT}-{FIRST_PORT - 1 + count}"}
+    mapping = {"kind": jool.NAT64, "pool4": str(seen.source), "ports": f"{FIRST_PORT}-{FIRST_PORT - 1 + count}"}
     translator = replace(
         device,
         prefixes=tuple(prefix for prefix in device.prefixes if prefix.version == 6),
-        mapping={**device.mapping, "explicit": [], "zero_checksum": "compute", **own},
+        mapping={**device.mapping, "explicit": [], "zero_checksum": "compute", **mapping},
         through_node=False,
     )
     return replace(network, legs=(*others, replace(last, source=seen.source)), devices=(translator,))
@@ -105,7 +105,7 @@ def _464xlat(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         inside.extend(stretches[0].networks)
         return tuple(embedding.Mapping(network, embedding.embed_network(prefix, network)) for network in inside)
 
-    network = translated(path, topology, between, table, through_node=path.nodes[1:], own=HOST)
+    network = translated(path, topology, between, table, through_node=path.nodes[1:], client_ip=HOST)
     check_overlap(path, network.topology, [prefix], "clat-prefix")
     return with_discovery(path, topology, _masqueraded(path, _computing(path, network), inside))
 

@@ -49,7 +49,7 @@ class Resolver:
 
 def resolver_program(
     resolver: Resolver,
-    own: Iterable[Address],
+    server_addresses: Iterable[Address],
     prefix: IPv6Network,
     names: Mapping[str, Iterable[Address]],
     authority: Address | None,
@@ -59,7 +59,7 @@ def resolver_program(
     The shell stays, because a resolver that gives up rights loses the signal at its parent's end. Its PID namespace
     ends with it.
     """
-    answering = list(own)
+    answering = list(server_addresses)
     by_family: dict[Family, list[str]] = {
         4: [str(address) for address in answering if address.version == 4],
         6: [str(address) for address in answering if address.version == 6],
@@ -112,7 +112,7 @@ def root_zone(server: str, records: Iterable[str]) -> list[str]:
     ]
 
 
-def _unbound(own: Mapping[Family, Sequence[str]], prefix: str, authority: str | None) -> list[str]:
+def _unbound(server_addresses: Mapping[Family, Sequence[str]], prefix: str, authority: str | None) -> list[str]:
     """unbound.conf(5). Of `test.` it would say that there is nothing (RFC 6761)."""
     asked = [
         "stub-zone:",
@@ -127,7 +127,7 @@ def _unbound(own: Mapping[Family, Sequence[str]], prefix: str, authority: str | 
         '  username: ""',
         '  pidfile: ""',
         '  directory: "/etc/unbound"',
-        *(f"  interface: {address}" for addresses in own.values() for address in addresses),
+        *(f"  interface: {address}" for addresses in server_addresses.values() for address in addresses),
         "  access-control: 0.0.0.0/0 allow",
         "  access-control: ::/0 allow",
         '  module-config: "dns64 iterator"',
@@ -147,12 +147,12 @@ def _unbound(own: Mapping[Family, Sequence[str]], prefix: str, authority: str | 
     ]
 
 
-def _bind9(own: Mapping[Family, Sequence[str]], prefix: str, authority: str | None) -> list[str]:
+def _bind9(server_addresses: Mapping[Family, Sequence[str]], prefix: str, authority: str | None) -> list[str]:
     """named.conf(5). All that it writes would be in the folder of its zone."""
     asked = f'zone "{TESTED_ZONE}" {{ type static-stub; server-addresses {{ {authority}; }}; }};'
 
     def listening(family: Family) -> str:
-        return "".join(f"{address}; " for address in own.get(family, ())) or "none; "
+        return "".join(f"{address}; " for address in server_addresses.get(family, ())) or "none; "
 
     return [
         "options {",

@@ -62,11 +62,15 @@ def with_resolver(path: Path, network: Network) -> Network:
             DNS64.name,
         )
     names = addresses_by_name(network)
-    own = [address for link in topology.links_of(node) for address in names.get(f"{node}-{link.end_of(node).name}", [])]
+    server_addresses = [
+        address for link in topology.links_of(node) for address in names.get(f"{node}-{link.end_of(node).name}", [])
+    ]
     prefix = prefix_option(path, "prefix", DEFAULT_PREFIX)
     _check_names(topology.nodes, DNS64.name)
     asked = {name: tuple(resolver_addresses(topology, name, node)) for name in topology.nodes}
-    return replace(with_dns64(path, network, node, list(dict.fromkeys(own)), names, prefix), resolvers=asked)
+    return replace(
+        with_dns64(path, network, node, list(dict.fromkeys(server_addresses)), names, prefix), resolvers=asked
+    )
 
 
 def check_resolver(path: Path) -> None:
@@ -82,14 +86,14 @@ def with_dns64(
     path: Path,
     network: Network,
     node: str,
-    own: Sequence[Address],
+    server_addresses: Sequence[Address],
     names: Mapping[str, Iterable[Address]],
     prefix: IPv6Network,
 ) -> Network:
     """The network with the path's resolver in a node, ours or another, which makes addresses in the prefix.
 
     Args:
-        own: the addresses at which it answers.
+        server_addresses: the addresses at which it answers.
     """
     other = RESOLVERS.get(str(path.options.get(RESOLVER.name, RESOLVER_ADDRESSES)))
     authority = authority_of(network.topology, node, network.between[1])
@@ -97,10 +101,10 @@ def with_dns64(
     if other is None:
         forward = {} if authority is None else {"forward": {"zone": TESTED_ZONE, "server": str(authority)}}
         dns64 = {"prefix": str(prefix), **({"allow_non_global": True} if allows_private(path) else {}), **forward}
-        return with_answers(network, node, own, names, dns64, {}, nft=untracked)
-    program = resolver_program(other, own, prefix, names, authority)
+        return with_answers(network, node, server_addresses, names, dns64, {}, nft=untracked)
+    program = resolver_program(other, server_addresses, prefix, names, authority)
     begun = Stage(programs=(program,), nft=untracked)
-    ready = Stage(requests=tuple(resolver_ready(address, prefix, other.program) for address in own))
+    ready = Stage(requests=tuple(resolver_ready(address, prefix, other.program) for address in server_addresses))
     return replace(network, stages=(*network.stages, {node: begun}, {node: ready}))
 
 
@@ -173,7 +177,7 @@ def with_extension(
 def with_answers(
     network: Network,
     node: str,
-    own: Iterable[Address],
+    server_addresses: Iterable[Address],
     names: Mapping[str, Iterable[Address]],
     more: Mapping[str, Any],
     asked: Mapping[str, tuple[Address, ...]],
@@ -183,7 +187,7 @@ def with_answers(
     """The network with a resolver in a node, which has the names of all.
 
     Args:
-        own: the addresses at which it answers.
+        server_addresses: the addresses at which it answers.
         more: what it is told besides.
         asked: by node that asks it, its addresses.
         nft: a ruleset that comes with it.
@@ -191,7 +195,7 @@ def with_answers(
     start = NodeRequest(
         op="dns-start",
         fields={
-            "addresses": [str(address) for address in own],
+            "addresses": [str(address) for address in server_addresses],
             **more,
             "names": [{"name": name, "addresses": list(map(str, results))} for name, results in names.items()],
         },

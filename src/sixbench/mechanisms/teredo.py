@@ -138,14 +138,14 @@ def _nats(topology: Topology, mesh: Mesh, server: str) -> dict[str, _Nat | None]
         results[node] = nats[0] if nats else None
     for way in mesh.ways:
         for first, second in ((way.first, way.second), (way.second, way.first)):
-            own, others = results[first], results[second]
+            edge, others = results[first], results[second]
             passed = _nats_between(topology, first, second)
-            if own is not None and own not in passed:
+            if edge is not None and edge not in passed:
                 raise MechanismError(
-                    f'"{own.node}" masquerades between "{first}" and the Teredo server "{server}", but not with that '
+                    f'"{edge.node}" masquerades between "{first}" and the Teredo server "{server}", but not with that '
                     f'address between "{first}" and "{second}": all must know "{first}" by one address'
                 )
-            known = {nat.node for nat in (own, others) if nat is not None}
+            known = {nat.node for nat in (edge, others) if nat is not None}
             strange = next((nat.node for nat in passed if nat.node not in known), None)
             if strange is not None:
                 raise MechanismError(

@@ -121,12 +121,12 @@ def _two_families(path: Path, topology: Topology, between: tuple[str, str]) -> D
 
 
 def _seen(
-    path: Path, option: Parameter, address: Address, family: Family, prefix: IPv6Network | None, own: Address
+    path: Path, option: Parameter, address: Address, family: Family, prefix: IPv6Network | None, device_address: Address
 ) -> Address:
     """A host's address on the other side of the device. Raises `MechanismError` where nothing says which."""
     given = path.options.get(option.name)
     if given == DEVICE_ADDRESS and option is CLIENT_AS:
-        return own
+        return device_address
     if given is not None:
         if given == DEVICE_ADDRESS or ip_address(str(given)).version != family:
             raise MechanismError(f"{option.name} must be an IPv{family} address here, not {given}", option.name)

@@ -92,19 +92,19 @@ def translated(
     table: Table,
     *,
     through_node: Collection[str] = (),
-    own: IPv4Address | None = None,
+    client_ip: IPv4Address | None = None,
     embeds: bool = True,
 ) -> Network:
     """The network with the path's translators in it. Raises `MechanismError` where it cannot be.
 
     Args:
         through_node: the translators whose nodes translate IPv4 addresses besides.
-        own: the client's IPv4 address where the first translator is on the client itself; None: it must not be.
+        client_ip: the client's IPv4 address where the first translator is on the client itself; None: it must not be.
         embeds: whether IPv4 addresses that are not in the table are embedded in the path's prefix.
     """
     client, server = between
-    inside = own if own is not None and path.nodes[0] == client else None
-    parted = part(path, topology, between, inside=inside, may_be_client=own is not None, embeds=embeds)
+    inside = client_ip if client_ip is not None and path.nodes[0] == client else None
+    parted = part(path, topology, between, inside=inside, may_be_client=client_ip is not None, embeds=embeds)
     stretches = parted.stretches
     addresses = AddressEmbedding(prefix=parted.prefix, rows=table(stretches))
     ends = zip([client, *path.nodes], [*path.nodes, server], stretches, strict=True)
@@ -182,7 +182,7 @@ def _device(
     }
     inside = beside[0].inside
     mtus = {family: min(link.mtu_bytes for link in results or links[6]) for family, results in links.items()}
-    own = {address.version: address for stretch in beside for at, address in stretch.addresses if at == node}
+    address_of = {address.version: address for stretch in beside for at, address in stretch.addresses if at == node}
     prefixes: list[Any] = []
     for stretch in beside:
         away = stretches[number + 1 :] if stretch is beside[0] else stretches[: number + 1]
@@ -193,7 +193,7 @@ def _device(
         number + 1,
         addresses.prefix,
         prefixes,
-        own,
+        address_of,
         mtus,
         {"explicit": [[str(row.ipv4), str(row.ipv6)] for row in addresses.rows]},
         through_node=through_node,
@@ -209,7 +209,7 @@ def translator(
     number: int,
     prefix: IPv6Network | None,
     led_here: Sequence[Any],
-    own: Mapping[Family, Address],
+    address_of: Mapping[Family, Address],
     mtus: Mapping[Family, int],
     rows: Mapping[str, Any],
     *,
@@ -221,7 +221,7 @@ def translator(
         number: of the path's translators, from 1.
         prefix: in which it embeds IPv4 addresses, if it does.
         led_here: prefixes whose packets lead into it.
-        own: its node's addresses by family, as far as there are any.
+        address_of: its node's addresses by family, as far as there are any.
         mtus: the least MTU of its node's links, by family.
         rows: what it is told of addresses besides: a table, or the rules of a domain.
     """
@@ -234,7 +234,7 @@ def translator(
             "kind": "siit",
             "prefixes": [] if prefix is None else [str(prefix)],
             **rows,
-            **{f"own{family}": str(address) for family, address in sorted(own.items())},
+            **{f"own{family}": str(address) for family, address in sorted(address_of.items())},
             "zero_checksum": str(path.options.get("zero-checksum", "drop")),
             "lowest_ipv6_mtu": int(path.options.get("lowest-ipv6-mtu", ETHERNET_MIN_MTU_V6)),
             "mtu4": mtus[4],

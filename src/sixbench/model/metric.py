@@ -171,7 +171,7 @@ _OF_MACHINES = (
     duration("bpf_decapsulate", "Run time of the decapsulating program", "bpf(2), BPF_ENABLE_STATS"),
 )
 
-_ALL = (*_SHARED, *(own for kind in WORKLOADS.values() for own in kind.own_metrics), *_OF_MACHINES)
+_ALL = (*_SHARED, *(of_workload for kind in WORKLOADS.values() for of_workload in kind.own_metrics), *_OF_MACHINES)
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _ALL}
 COLUMNS: dict[str, Metric] = {metric.column: metric for metric in _ALL}
 

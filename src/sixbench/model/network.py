@@ -141,9 +141,9 @@ class Network(Blueprint):
     def _to_own_end(self) -> Legs:
         last = self.legs[-1]
         [*_, passage] = passages_of(self.topology, last.near, last.far, last.family)
-        own = passage.link.end_of(passage.far).address(last.family)
-        assert own is not None, "a link that carries a family has addresses of it at both ends"
-        return tuple(replace(leg, destination=own.ip) for leg in self.legs)
+        end_address = passage.link.end_of(passage.far).address(last.family)
+        assert end_address is not None, "a link that carries a family has addresses of it at both ends"
+        return tuple(replace(leg, destination=end_address.ip) for leg in self.legs)
 
     @property
     def tracking(self) -> tuple[str, ...]:
@@ -202,8 +202,8 @@ class Network(Blueprint):
         taken: list[int | None] = [0]
         for leg, length in zip(self.legs, lengths, strict=True):
             if leg is not self.legs[0]:  # a node between two legs forwards, as those between two links do
-                own, before = hops.get(leg.near, 1), taken[-1]
-                taken[-1] = None if own is None or before is None else before + own
+                taken_here, before = hops.get(leg.near, 1), taken[-1]
+                taken[-1] = None if taken_here is None or before is None else before + taken_here
             taken += [1] * (length - 1) + [0] if length else []
         return taken
 
@@ -285,12 +285,12 @@ def _seen(topology: Topology, end: Tunnel, passages: Sequence[Passage]) -> list[
     """The address of a tunnel's end on each link of the way from there: behind a NAT, the NAT's."""
     seen, results = end.local, []
     for passage in passages:
-        own = passage.link.end_of(passage.near).address(end.outer)
+        near_address = passage.link.end_of(passage.near).address(end.outer)
         if (
             end.mapped is not None
             and topology.nodes[passage.near].masquerade
-            and own is not None
-            and own.ip == end.mapped
+            and near_address is not None
+            and near_address.ip == end.mapped
         ):
             seen = end.mapped
         results.append(seen)

@@ -26,9 +26,9 @@ def addresses_by_name(blueprint: Blueprint, viewer: str | None = None) -> dict[s
     names: dict[str, list[Address]] = {}
     for node, ends in _all_ends(topology).items():
         for family in FAMILIES:
-            own = [address for end in ends if (address := _address(end, family)) is not None]
-            if own:
-                names.setdefault(node, []).append(next((item for item in own if item in preferred), own[0]))
+            of_ends = [address for end in ends if (address := _address(end, family)) is not None]
+            if of_ends:
+                names.setdefault(node, []).append(next((item for item in of_ends if item in preferred), of_ends[0]))
         for end in ends:
             results = _both(end)
             if results:
@@ -55,10 +55,12 @@ def _hosts_seen_by(network: Network, viewer: str, names: Mapping[str, list[Addre
     others = {address for link in topology.links for end in link.ends for address in _both(end)}
     seen: dict[str, list[Address]] = {}
     for host, address in ((network.legs[0].near, leg.source), (network.legs[-1].far, leg.destination)):
-        own = names.get(host, [])
+        of_host = names.get(host, [])
         # An address of another node is that of a NAT, which does not lead to the host behind it.
-        if host != viewer and address not in own and address not in others:
-            reached = [item for item in own if topology.route(viewer, host, 4 if item.version == 4 else 6) is not None]
+        if host != viewer and address not in of_host and address not in others:
+            reached = [
+                item for item in of_host if topology.route(viewer, host, 4 if item.version == 4 else 6) is not None
+            ]
             seen[host] = [address, *(item for item in reached if item.version != address.version)]
     return seen
 

@@ -130,12 +130,12 @@ def _method_of_all(name: str) -> Callable[..., None]:
     """The method of that name: tells all, and values only those that want them."""
     is_of_values = name in ("arrived", "sampled")
 
-    def told(self: Observers, *what: object, **named: object) -> None:
+    def call_all(self: Observers, *what: object, **named: object) -> None:
         for observer in self._observers:
             if observer.wants_values or not is_of_values:
                 getattr(observer, name)(*what, **named)
 
-    return told
+    return call_all
 
 
 for _name in [name for name, item in vars(Observer).items() if isfunction(item)]:

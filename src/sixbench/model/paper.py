@@ -327,6 +327,6 @@ def own_unit(measured: OurMeasurement) -> str:
     return unit.removesuffix("/s") if measured.over_ns is not None else unit
 
 
-def unit_factor(theirs: str, own: str) -> float | None:
+def unit_factor(theirs: str, ours: str) -> float | None:
     """The factor from the paper's unit to ours; None where they cannot be compared."""
-    return 1.0 if theirs == own else UNIT_FACTORS.get((theirs, own))
+    return 1.0 if theirs == ours else UNIT_FACTORS.get((theirs, ours))

@@ -100,8 +100,8 @@ def _search(graph: _Graph, root: str, places: Sequence[int | None], seen: dict[s
             break
         else:
             stack.pop()
-            own = ((place, place + 1) for index in graph.links[visit.name] if (place := places[index]) is not None)
-            visit.behind = _united([*own, *(span for _, child in visit.children for span in seen[child].behind)])
+            pairs = ((place, place + 1) for index in graph.links[visit.name] if (place := places[index]) is not None)
+            visit.behind = _united([*pairs, *(span for _, child in visit.children for span in seen[child].behind)])
             if visit.parent is not None:
                 parent = seen[visit.parent]
                 parent.low = min(parent.low, visit.low)

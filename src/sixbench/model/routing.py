@@ -76,9 +76,9 @@ def all_routes(topology: Topology, devices: Iterable[Device] = ()) -> dict[str, 
 def routes(topology: Topology, node: str, family: Family, devices: Iterable[Device] = ()) -> list[Route]:
     """The routes of one node by their definition. `all_routes` gives those of all nodes at once, in much less time."""
     reached = _reached(topology, node, family) if _needs_many(topology, node, family) else None
-    own = _routes(topology, node, family, _targets(topology, family), reached)
+    all_routes = _routes(topology, node, family, _targets(topology, family), reached)
     return (
-        own
+        all_routes
         + [
             route
             for device in devices
@@ -112,8 +112,10 @@ def _routes_to(topology: Topology, device: Device, prefix: Prefix) -> Iterator[t
     into = Route(family=family, prefix=prefix, gateway=None, device=device.device, link=None, is_local=is_local)
     if not device.routes_itself:
         yield device.node, into
-    own = [_prefix(link.end_of(device.node), family) for link in topology.links_of(device.node) if link.carries(family)]
-    if any(prefix.network_address in more and more.prefixlen <= prefix.prefixlen for more in own):
+    near_prefixes = [
+        _prefix(link.end_of(device.node), family) for link in topology.links_of(device.node) if link.carries(family)
+    ]
+    if any(prefix.network_address in more and more.prefixlen <= prefix.prefixlen for more in near_prefixes):
         return
     for node, way in topology.ways(device.node, family).items():
         if not _has_default(topology, node, family):
@@ -168,7 +170,7 @@ class _Finder:
         if spans is None:
             assert reached is not None, "it was asked for"
             spans = _spans([reached.first_links[target.links[0]] for target in self.targets])
-        own = sorted(
+        direct_places = sorted(
             place
             for index, _ in self.topology.neighbours(node, self.family)
             if (place := self.places[index]) is not None
@@ -179,7 +181,7 @@ class _Finder:
             (
                 (link, prefix)
                 for span, link in spans
-                for part in _parts(span, own)
+                for part in _parts(span, direct_places)
                 for prefix in self.aggregates.of(*part)
             ),
         )
@@ -221,18 +223,18 @@ def _overlapping(prefixes: set[Prefix]) -> set[Prefix]:
 
 def _needs_many(topology: Topology, node: str, family: Family) -> bool:
     """True if a default route is not enough."""
-    own = [link for link in topology.links_of(node) if link.carries(family)]
-    return len(own) > 1 and (topology.nodes[node].kind == "router" or bool(_routers(topology, node, own)))
+    links = [link for link in topology.links_of(node) if link.carries(family)]
+    return len(links) > 1 and (topology.nodes[node].kind == "router" or bool(_routers(topology, node, links)))
 
 
 def _has_default(topology: Topology, node: str, family: Family) -> bool:
     """True if a default route leads to all that the node reaches."""
-    own = [link for link in topology.links_of(node) if link.carries(family)]
-    return not _needs_many(topology, node, family) and len(own) == 1 and bool(_routers(topology, node, own))
+    links = [link for link in topology.links_of(node) if link.carries(family)]
+    return not _needs_many(topology, node, family) and len(links) == 1 and bool(_routers(topology, node, links))
 
 
-def _routers(topology: Topology, node: str, own: list[Link]) -> list[Link]:
-    return [link for link in own if topology.nodes[link.other_end(node).node].kind == "router"]
+def _routers(topology: Topology, node: str, links: list[Link]) -> list[Link]:
+    return [link for link in links if topology.nodes[link.other_end(node).node].kind == "router"]
 
 
 def _reached(topology: Topology, node: str, family: Family) -> _Reached:
@@ -258,11 +260,11 @@ def _better(
 def _routes(
     topology: Topology, node: str, family: Family, targets: Sequence[_Target], reached: _Reached | None
 ) -> list[Route]:
-    own = [link for link in topology.links_of(node) if link.carries(family)]
+    links = [link for link in topology.links_of(node) if link.carries(family)]
     if reached is None:
-        return [_route(own[0], node, family, None)] if _has_default(topology, node, family) else []
-    own_prefixes = {_key(_prefix(link.end_of(node), family)) for link in own}
-    domains = {link.ipv4_domain for link in own} if family == 4 else {None}
+        return [_route(links[0], node, family, None)] if _has_default(topology, node, family) else []
+    own_prefixes = {_key(_prefix(link.end_of(node), family)) for link in links}
+    domains = {link.ipv4_domain for link in links} if family == 4 else {None}
     domain = next(iter(domains)) if len(domains) == 1 else None
     results: list[tuple[_Target, Link]] = []
     for target in targets:
@@ -291,10 +293,10 @@ def _spans(links: Sequence[Link | None]) -> list[tuple[Span, Link]]:
     return results
 
 
-def _parts(span: Span, own: Sequence[int]) -> Iterator[Span]:
+def _parts(span: Span, taken: Sequence[int]) -> Iterator[Span]:
     """A span without the node's own places, which are in order."""
     at, end = span
-    for place in own[bisect_left(own, at) : bisect_left(own, end)]:
+    for place in taken[bisect_left(taken, at) : bisect_left(taken, end)]:
         if at < place:
             yield at, place
         at = place + 1

@@ -144,9 +144,9 @@ def _check_columns(
 
 def _owner(factors: Factors, keys: list[Hashable], column: str) -> str | None:
     """The link or node in the topology to which a list of levels belongs."""
-    own = [key[0] for key in keys if isinstance(key, tuple) and factors.by_key[key].column == column]
-    kinds = [kind[0] for kind in own if isinstance(kind, tuple) and kind[0] in ("link", "node", "sysctl")]
-    return None if len(kinds) < len(own) else "link" if "link" in kinds else "node"
+    of_column = [key[0] for key in keys if isinstance(key, tuple) and factors.by_key[key].column == column]
+    kinds = [kind[0] for kind in of_column if isinstance(kind, tuple) and kind[0] in ("link", "node", "sysctl")]
+    return None if len(kinds) < len(of_column) else "link" if "link" in kinds else "node"
 
 
 def _check_distinct(reader: Reader, workloads: list[WorkloadTemplate], combinations: list[Combination]) -> None:

@@ -50,12 +50,12 @@ def check_together(value: Mapping[str, Scalar]) -> tuple[str, str] | None:
     return None
 
 
-def overridden(value: Mapping[str, Scalar], own: Mapping[str, Scalar]) -> dict[str, Scalar]:
+def overridden(value: Mapping[str, Scalar], given: Mapping[str, Scalar]) -> dict[str, Scalar]:
     """Settings with others put over them. Settings that say the same in another form are removed, and so are those that
     then lack what they need."""
-    gone = {other for key in own for other in _rivals(key)}
-    merged = {key: item for key, item in value.items() if key not in gone} | dict(own)
-    return {key: item for key, item in merged.items() if key in own or not _is_idle(key, merged)}
+    gone = {other for key in given for other in _rivals(key)}
+    merged = {key: item for key, item in value.items() if key not in gone} | dict(given)
+    return {key: item for key, item in merged.items() if key in given or not _is_idle(key, merged)}
 
 
 def _rivals(key: str) -> set[str]:

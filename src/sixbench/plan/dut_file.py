@@ -277,9 +277,9 @@ def _paths(
         return {}, []
     least, _ = mechanisms[name].node_count
     if least and "nodes" not in options:
-        own = [DEVICE_NODE] if least == 1 else [f"{DEVICE_NODE}{number}" for number in range(1, least + 1)]
-        item = {name: {**options, "nodes": own}}
-        return {name: item}, own
+        device_nodes = [DEVICE_NODE] if least == 1 else [f"{DEVICE_NODE}{number}" for number in range(1, least + 1)]
+        item = {name: {**options, "nodes": device_nodes}}
+        return {name: item}, device_nodes
     nodes = options.get("nodes", DEVICE_NODE)
     names = list(map(as_name, nodes if isinstance(nodes, list) else [nodes]))
     wrong = [element for element in names if not isinstance(element, str) or not NAME.fullmatch(element)]

@@ -201,8 +201,8 @@ def _read_event(
         return None
     given = {key: ((*path, key), data[key]) for key in data if key in ("mtu", *CHANGEABLE)}
     for way in (way for way in WAYS if way in data):
-        own = read_keys(reader, (*path, way), data[way], _DIRECTIONS[way])
-        given |= {f"{way}.{key}": ((*path, way, key), own[key]) for key in own if key in CHANGEABLE}
+        changes = read_keys(reader, (*path, way), data[way], _DIRECTIONS[way])
+        given |= {f"{way}.{key}": ((*path, way, key), changes[key]) for key in changes if key in CHANGEABLE}
     files = NamedFiles(reader=reader, profiles=profiles)
     at = factors.setting((*path, "at"), data["at"], _AT.parse, _AT.suffix, (("event", "at"), _AT.column))
     settings = {}

@@ -73,14 +73,19 @@ class Factors:
             self.declared[name] = self._levels(("factors", name), value)
 
     def setting(
-        self, path: KeyPath, value: Any, parse: Callable[[object], Scalar], suffix: str, own: tuple[Hashable, str]
+        self,
+        path: KeyPath,
+        value: Any,
+        parse: Callable[[object], Scalar],
+        suffix: str,
+        factor_key: tuple[Hashable, str],
     ) -> Setting | None:
         """A constant, or a factor.
 
         Args:
             parse: raises `ValueError` saying what would be right.
             suffix: the end of the column of a shared factor, such as `_bytes`.
-            own: key and column of the factor that a list at this place makes.
+            factor_key: key and column of the factor that a list at this place makes.
         """
         if isinstance(value, str) and value.startswith("$"):
             return self._shared(path, value[1:], parse, suffix)
@@ -90,8 +95,8 @@ class Factors:
                 return None
             if len(values) == 1:
                 return Constant(value=values[0])
-            key = (own[0], values)
-            self.by_key[key] = Factor(column=own[1], values=values)
+            key = (factor_key[0], values)
+            self.by_key[key] = Factor(column=factor_key[1], values=values)
             return Varying(factor=key)
         parsed = self.reader.parsed(path, value, parse)
         return None if parsed is None else Constant(value=parsed)

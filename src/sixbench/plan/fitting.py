@@ -20,8 +20,8 @@ def with_needed(
 ) -> tuple[Topology, ...]:
     """The topologies with what the workloads need in them."""
     for name, check in CHECKS.items():
-        own = [combination for combination in combinations if combination.workload.kind == name]
-        topologies = check.with_needs(reader, topologies, own, between)
+        of_kind = [combination for combination in combinations if combination.workload.kind == name]
+        topologies = check.with_needs(reader, topologies, of_kind, between)
     return topologies
 
 
@@ -39,8 +39,8 @@ def check_workloads(
         over = [combination for combination in combinations if combination.goes_over(path.name)]
         for kind in sorted({combination.workload.kind for combination in over}):
             unfit = mechanisms[path.mechanism].unfit(WORKLOADS[kind])
-            own = (combination.workload.params for combination in over if combination.workload.kind == kind)
-            reasons = (check_of(kind).unfit(path, params) for params in own)
+            all_params = (combination.workload.params for combination in over if combination.workload.kind == kind)
+            reasons = (check_of(kind).unfit(path, params) for params in all_params)
             unfit = unfit or next((reason for reason in reasons if reason is not None), None)
             if unfit is not None and path.aa_of is None:
                 reader.problem(("paths", path.name), f"{kind} cannot go over {path.mechanism}: {unfit}")

@@ -35,22 +35,22 @@ PLACES = KnownKeys(
 def apply_hosts(source: Source, path: Path) -> Source:
     """The source with the nodes on machines. Raises `UsageError` where the file cannot be read, and `ExperimentError`
     where it is wrong or names what is not in the experiment."""
-    own = read_yaml(path)
-    reader = Reader(own)
-    data = read_keys(reader, (), own.data, PLACES)
+    hosts_source = read_yaml(path)
+    reader = Reader(hosts_source)
+    data = read_keys(reader, (), hosts_source.data, PLACES)
     nodes = read_names(reader, ("nodes",), data.get("nodes", {}), _NODES)
     links = read_names(reader, ("links",), data.get("links", {}), _LINKS)
     hosts = read_names(reader, ("hosts",), data.get("hosts", {}), HOSTS)
-    if isinstance(own.data, dict) and not hosts and not reader.problems:
+    if isinstance(hosts_source.data, dict) and not hosts and not reader.problems:
         reader.problem((), "there are no hosts in it; give one, such as hosts: {lab1: {ssh: user@lab1.example}}")
     reader.finish()
     changes = ChangedSource(source)
     for name, host in hosts.items():
-        _put(changes, own, f"hosts.{name}", host, ("hosts", name))
+        _put(changes, hosts_source, f"hosts.{name}", host, ("hosts", name))
     for name, host in nodes.items():
-        _put(changes, own, *_on(source, name, host), ("nodes", name))
+        _put(changes, hosts_source, *_on(source, name, host), ("nodes", name))
     for name, over in links.items():
-        _put(changes, own, f"topology.links.{name}.over", over, ("links", name))
+        _put(changes, hosts_source, f"topology.links.{name}.over", over, ("links", name))
     return changes.source()
 
 

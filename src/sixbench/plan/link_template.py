@@ -133,6 +133,6 @@ class LinkTemplate:
         """The settings of one direction. Those of both directions replace those of the profile, and its own replace
         both."""
         both = {key: item for key, item in value.items() if key in DIRECTION_SETTINGS}
-        own = {key.removeprefix(f"{way}."): item for key, item in value.items() if key.startswith(f"{way}.")}
+        of_direction = {key.removeprefix(f"{way}."): item for key, item in value.items() if key.startswith(f"{way}.")}
         profile = self._profile(value)
-        return both | own if profile is None else overridden(profile.way(way), both | own)
+        return both | of_direction if profile is None else overridden(profile.way(way), both | of_direction)

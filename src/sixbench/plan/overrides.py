@@ -88,13 +88,13 @@ def apply_quick(source: Source, *, is_virtual: bool = False) -> Source:
 
 def _put_all(shortened: Source, source: Source, part: str) -> Source:
     """The shortened source, with what a part of the full source puts into it."""
-    own = source.data[part]
-    if not isinstance(own, dict) or len(own) > MAX_QUICK:
-        what = f"{len(own)} of them" if isinstance(own, dict) else shown(own)
+    part_data = source.data[part]
+    if not isinstance(part_data, dict) or len(part_data) > MAX_QUICK:
+        what = f"{len(part_data)} of them" if isinstance(part_data, dict) else shown(part_data)
         message = f"{part} must be a mapping from at most {MAX_QUICK} dotted paths to values, such as {{blocks: 3}}"
         raise ExperimentError([source.problem((part,), f"{message}, not {what}")])
     changed = ChangedSource(shortened)
-    for dotted, value in own.items():
+    for dotted, value in part_data.items():
         problem = source.problem((part, dotted), "")
         where = f"{problem.file}:{problem.line}: {part}" if problem.line else f"{problem.file}: {part}"
         try:

@@ -208,27 +208,27 @@ def _merge_nodes(reader: Reader, out: WrittenOut, data: Mapping[str, Any]) -> No
         return
     for name, item in reader.mapping(("topology", "nodes"), data["nodes"], "nodes").items():
         path: KeyPath = ("topology", "nodes", name)
-        own = out.nodes.get(name)
-        if own is None and isinstance(item, dict) and "kind" not in item:
+        node_of_file = out.nodes.get(name)
+        if node_of_file is None and isinstance(item, dict) and "kind" not in item:
             words = f"the shape has no node {shown(name)}, and a further node needs a kind"
             reader.problem(path, f"{words}; {suggest(name, out.nodes)}")
             continue
-        if own is None:
+        if node_of_file is None:
             out.nodes[name] = item
             continue
         changes = reader.mapping(path, item, f"the changes of {name}")
         del out.moved[path]
         for key in changes:
             out.moved.pop((*path, key), None)
-        if changes.get("kind", own["kind"]) != own["kind"]:
-            reader.problem((*path, "kind"), f'"{name}" is a {own["kind"]} in the shape; leave kind out')
+        if changes.get("kind", node_of_file["kind"]) != node_of_file["kind"]:
+            reader.problem((*path, "kind"), f'"{name}" is a {node_of_file["kind"]} in the shape; leave kind out')
             continue
-        sysctl = {"sysctl": own["sysctl"] | changes["sysctl"]} if _both_mappings(own, changes) else {}
-        out.nodes[name] = own | changes | sysctl
+        sysctl = {"sysctl": node_of_file["sysctl"] | changes["sysctl"]} if _both_mappings(node_of_file, changes) else {}
+        out.nodes[name] = node_of_file | changes | sysctl
 
 
-def _both_mappings(own: Mapping[str, Any], changes: Mapping[str, Any]) -> bool:
-    return isinstance(own.get("sysctl"), dict) and isinstance(changes.get("sysctl"), dict)
+def _both_mappings(of_file: Mapping[str, Any], changes: Mapping[str, Any]) -> bool:
+    return isinstance(of_file.get("sysctl"), dict) and isinstance(changes.get("sysctl"), dict)
 
 
 def _merge_links(reader: Reader, out: WrittenOut, skeleton: Skeleton, data: Mapping[str, Any]) -> None:

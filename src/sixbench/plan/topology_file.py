@@ -88,8 +88,8 @@ class TopologyTemplate:
         nodes = {name: template.concrete(assignment) for name, template in self.nodes.items()}
         links = tuple(template.concrete(assignment) for template in self.links)
         if self.equipment is not None:
-            own = self.equipment.node
-            nodes[own] = replace(nodes[own], equipment=self.equipment.description)
+            equipment_node = self.equipment.node
+            nodes[equipment_node] = replace(nodes[equipment_node], equipment=self.equipment.description)
             links = tuple(map(self.equipment.at, links))
         return Topology(nodes=nodes, links=links, hosts=dict(self.hosts))
 
@@ -253,8 +253,10 @@ def _read_link(
         return None
     given: dict[str, tuple[KeyPath, Any]] = {key: ((*path, key), data[key]) for key in data if key in LINK_SETTINGS}
     for way in (way for way in WAYS if way in data):
-        own = read_keys(reader, (*path, way), data[way], DIRECTIONS[way])
-        given |= {f"{way}.{key}": ((*path, way, key), own[key]) for key in own if key in DIRECTION_SETTINGS}
+        of_direction = read_keys(reader, (*path, way), data[way], DIRECTIONS[way])
+        given |= {
+            f"{way}.{key}": ((*path, way, key), of_direction[key]) for key in of_direction if key in DIRECTION_SETTINGS
+        }
     settings: dict[str, Setting] = {}
     files = NamedFiles(reader=reader, profiles=profiles)
     for key, (place, value) in given.items():

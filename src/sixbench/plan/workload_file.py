@@ -112,13 +112,15 @@ def _setting_apart(templates: list[WorkloadTemplate]) -> Iterator[dict[str, Scal
     lengths = {parameter.column for parameter in templates[0].kind.parameters if parameter.length}
     identifying = {parameter.column for parameter in templates[0].kind.parameters if parameter.identifying}
     entries_with = Counter(pair for constants in all_constants for pair in constants.items())
-    kept = [frozenset(pair for pair in own.items() if pair[0] not in lengths) for own in all_constants]
+    kept = [
+        frozenset(pair for pair in fixed_values.items() if pair[0] not in lengths) for fixed_values in all_constants
+    ]
     alike = Counter(kept)
-    for own, kept_of_own in zip(all_constants, kept, strict=True):
-        differing = {pair[0]: pair[1] for pair in own.items() if entries_with[pair] < len(templates)}
+    for fixed_values, kept_of_own in zip(all_constants, kept, strict=True):
+        differing = {pair[0]: pair[1] for pair in fixed_values.items() if entries_with[pair] < len(templates)}
         levels = {
             column: value
-            for column, value in own.items()
+            for column, value in fixed_values.items()
             if column in identifying or (column in differing and column not in lengths)
         }
         yield levels | (differing if alike[kept_of_own] > 1 else {})

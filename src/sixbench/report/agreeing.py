@@ -25,27 +25,31 @@ def value_cells(finding: Finding, scale: Scale | None = None) -> tuple[TypedCell
     Args:
         scale: of both; None: each has that which reads best.
     """
-    own, base = map(words.finite, finding.values)
-    scales = [_scale(value, finding.unit, scale) for value in (own, base)]
+    path_value, base = map(words.finite, finding.values)
+    scales = [_scale(value, finding.unit, scale) for value in (path_value, base)]
     digits = 3 if finding.unit == "1" else 4
     change = change_of(finding) if finding.value is not None else None
-    if own is not None and base is not None and change is not None:
-        digits = agreeing_digits(change, own, base, (scales[0][0], scales[1][0]), digits)
+    if path_value is not None and base is not None and change is not None:
+        digits = agreeing_digits(change, path_value, base, (scales[0][0], scales[1][0]), digits)
     path, baseline = (
         NOTHING if value is None else scaled_cell(value, item, digits)
-        for value, item in zip((own, base), scales, strict=True)
+        for value, item in zip((path_value, base), scales, strict=True)
     )
     return path, baseline
 
 
-def agreeing_digits(change: PrintedChange, own: float, base: float, scales: tuple[float, float], least: int) -> int:
+def agreeing_digits(
+    change: PrintedChange, path_value: float, base: float, scales: tuple[float, float], least: int
+) -> int:
     """The fewest significant digits, from `least` on, with which both values give the change.
 
     Args:
         scales: the divisors of both values as they are printed.
     """
     for digits in range(least, _MOST_DIGITS):
-        shown = [scale * _rounded(value / scale, digits) for value, scale in zip((own, base), scales, strict=True)]
+        shown = [
+            scale * _rounded(value / scale, digits) for value, scale in zip((path_value, base), scales, strict=True)
+        ]
         if change.is_of(shown[0], shown[1]):
             return digits
     return _MOST_DIGITS

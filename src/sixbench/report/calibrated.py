@@ -38,7 +38,7 @@ def sentence(run: Run, analysis: Analysis) -> str | None:
 
 def _of_cells(manifest: Manifest) -> str:
     """Cells that were calibrated. What each may be trusted for is in its own calibration."""
-    without = [name for name, cell in manifest.cells.items() if cell.calibration is None]
+    without = [name for name, worker in manifest.cells.items() if worker.calibration is None]
     if not without:
         return "All cells were calibrated."
     were = "was" if len(without) == 1 else "were"
@@ -83,7 +83,7 @@ def warnings(run: Run, analysis: Analysis) -> list[str]:
         ranges = {item.path: item for item in group}
         mine = [estimate for estimate in analysis.estimates if _is_about(estimate, group[0])]
         known = [(estimate, ranges[path]) for estimate in mine if (path := paths.get(estimate.path)) in ranges]
-        outside = [estimate for estimate, own in known if not _is_inside(estimate.value, own)]
+        outside = [estimate for estimate, calibrated in known if not _is_inside(estimate.value, calibrated)]
         if outside:
             low, high = (words.level(METRICS[outside[0].metric].column, _short(end)) for end in _common(group))
             names.append(
@@ -122,16 +122,16 @@ def _path_of(mechanism: str) -> str:
     return {"native4": "ipv4", "native6": "ipv6", "dual-stack": "ipv6"}.get(mechanism, TUNNEL)
 
 
-def _is_about(estimate: Estimate, own: Calibrated) -> bool:
-    return estimate.workload == own.workload and estimate.metric in own.vouches[:1]
+def _is_about(estimate: Estimate, calibrated: Calibrated) -> bool:
+    return estimate.workload == calibrated.workload and estimate.metric in calibrated.vouches[:1]
 
 
-def _is_inside(value: float, own: Calibrated) -> bool:
-    if own.least is None or own.greatest is None:
+def _is_inside(value: float, calibrated: Calibrated) -> bool:
+    if calibrated.least is None or calibrated.greatest is None:
         return True
     # A counted value has no uncertainty, and is certain also below the calibrated range.
-    is_above = own.uncertainty is None or value >= own.least * (1 - NEAR)
-    return is_above and value <= own.greatest * (1 + NEAR)
+    is_above = calibrated.uncertainty is None or value >= calibrated.least * (1 - NEAR)
+    return is_above and value <= calibrated.greatest * (1 + NEAR)
 
 
 def _short(value: float | None) -> float | None:

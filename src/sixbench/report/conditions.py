@@ -19,8 +19,8 @@ CONGESTION = "net.ipv4.tcp_congestion_control"
 def node_properties(run: Run) -> list[tuple[str, str]]:
     """The nodes' settings in name and value. Where nodes differ, the value says which has which; where the networks of
     a run differ, a node has several values. Of a run that did not read them back, the machine's are told as such."""
-    cells = {name: cell.environment for name, cell in run.manifest.cells.items()}
-    environments = run.manifest.guests or cells or {"": run.manifest.environment}
+    workers = {name: worker.environment for name, worker in run.manifest.cells.items()}
+    environments = run.manifest.guests or workers or {"": run.manifest.environment}
     nodes: list[str] = []
     settings: dict[str, dict[str, list[str]]] = {}
     for place, environment in environments.items():
@@ -66,7 +66,7 @@ def _value(setting: str, by_node: Mapping[str, list[str]], nodes: list[str]) -> 
         [text] = groups
         text += " in every node" if " or " not in text else " in every node, by network"
     else:
-        text = "; ".join(f"{value} in {_named(own)}" for value, own in groups.items())
+        text = "; ".join(f"{value} in {_named(nodes)}" for value, nodes in groups.items())
     if setting == CONGESTION:
         text += "; the workloads do not use this default, they set their sockets' own"
     return text

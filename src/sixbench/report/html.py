@@ -187,10 +187,10 @@ def _parts(
     """The parts of the page that have something, each with its sections. `without`: those that have no figures."""
     parts: dict[str, list[Filled]] = {}
     for section in SECTIONS:
-        own = section.name in _WITH_TEMPLATES and section.name not in _IF_FILLED
+        has_template = section.name in _WITH_TEMPLATES and section.name not in _IF_FILLED
         if section.name in _OF_COMPARISONS and data.run.manifest.procedure is not None:
             continue
-        if filled[section.name] or (own and section.name not in without):
+        if filled[section.name] or (has_template and section.name not in without):
             shown = {
                 "name": section.name,
                 "template": f"sections/{section.name if section.name in _WITH_TEMPLATES else 'tables'}.html.j2",

@@ -23,7 +23,7 @@ def is_on_several(estimates: Sequence[Estimate]) -> bool:
 def kernel_tables(workload: str, estimates: Sequence[Estimate], confidence: float) -> list[Table]:
     """The tables of one workload, in the order of its headline metrics."""
     shown = (*(WORKLOADS[workload].headline if workload in WORKLOADS else ()), *_BESIDE_HEADLINE)
-    return [_table(own, confidence) for metric, own in rows.by_metric(estimates).items() if metric in shown]
+    return [_table(of_metric, confidence) for metric, of_metric in rows.by_metric(estimates).items() if metric in shown]
 
 
 def _table(estimates: Sequence[Estimate], confidence: float) -> Table:

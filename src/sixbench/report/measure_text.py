@@ -67,9 +67,9 @@ def arriving(path: str, direction: str, from_ns: int, to_ns: int, rate_bps: floa
 
 def summary(record: TrialRecord) -> str:
     """Results of a trial, metric by metric, and its remarks."""
-    kind, own = WORKLOADS[record.workload], TEXTS.get(record.workload)
-    if own is not None and record.status != "failed":
-        text, in_table = own.table([record]), own.notes_in_table(record)
+    kind, workload_text = WORKLOADS[record.workload], TEXTS.get(record.workload)
+    if workload_text is not None and record.status != "failed":
+        text, in_table = workload_text.table([record]), workload_text.notes_in_table(record)
         record = replace(record, notes=[note for note in record.notes if note not in in_table])
     else:
         order = [*kind.headline, *(name for name in kind.metrics if name not in kind.headline)]
@@ -110,9 +110,9 @@ def conclusion(
     """Text under the trials: each family's path MTU or estimates, and the comparison."""
     parts = []
     kind = WORKLOADS[experiment.combinations[0].workload.kind]
-    own = TEXTS.get(kind.name)
-    if own is not None and len(trials) > 1:
-        parts.append(own.table([trial for trial in trials if trial.block == 1 and trial.status != "failed"]))
+    workload_text = TEXTS.get(kind.name)
+    if workload_text is not None and len(trials) > 1:
+        parts.append(workload_text.table([trial for trial in trials if trial.block == 1 and trial.status != "failed"]))
     elif len(trials) > 1 and len(experiment.paths) == 1:
         parts.append(_estimates(analysis))
     compared = [finding for finding in analysis.findings if finding.n > 1]

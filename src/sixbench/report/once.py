@@ -18,10 +18,10 @@ def once_a_run(find: Callable[[Run], _Computed]) -> Callable[[Run], _Computed]:
     known: dict[int, _Computed] = {}
 
     @functools.wraps(find)
-    def found(run: Run) -> _Computed:
+    def computed_once(run: Run) -> _Computed:
         if id(run) not in known:
             known[id(run)] = find(run)
             weakref.finalize(run, known.pop, id(run), None)
         return known[id(run)]
 
-    return found
+    return computed_once

@@ -207,8 +207,8 @@ def _ends(described: PathDescription) -> str:
         return ""
     first, last = described.way.network.legs[0], described.way.network.legs[-1]
     seen = f" (seen as {last.source})" if last.source != first.source else ""
-    own = f" ({last.destination})" if last.destination != first.destination else ""
-    return f"{first.source}{seen} to {first.destination}{own}"
+    last_destination = f" ({last.destination})" if last.destination != first.destination else ""
+    return f"{first.source}{seen} to {first.destination}{last_destination}"
 
 
 def _outer(described: PathDescription) -> str:

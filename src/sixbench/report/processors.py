@@ -68,7 +68,8 @@ def _placement_words(processors: Mapping[str, Sequence[int]], on: Mapping[str, s
         [(numbers, host)] = nodes
         return f"all nodes on {_listed(numbers)}{_of_host(host)}"
     return "; ".join(
-        f"{words.listing(names)} on {_listed(own)}{_of_host(host)}" for (own, host), names in nodes.items()
+        f"{words.listing(names)} on {_listed(processors)}{_of_host(host)}"
+        for (processors, host), names in nodes.items()
     )
 
 

@@ -83,7 +83,7 @@ def _throughputs(
         number_column("refused", lambda item: str(item.found.refused or "")),
         words_column("remark", lambda item: _remark(item.at_size, item.found)),
     ]
-    items = [_OfGoal(at_size=at_size, found=found) for at_size in at_sizes for found in at_size.goals]
+    items = [_OfGoal(at_size=at_size, found=goal) for at_size in at_sizes for goal in at_size.goals]
     return without_empty(table_in(title, columns, items))
 
 

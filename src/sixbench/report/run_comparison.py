@@ -90,17 +90,17 @@ class RunComparisonTable:
 def tables(comparison: RunComparison, *, everything: bool = False) -> tuple[list[RunComparisonTable], int]:
     """The comparisons that are shown, and how many headline metrics are left out."""
     shown, left_out = _chosen(comparison, everything=everything)
-    groups = [(heading, list(cells)) for heading, cells in groupby(shown, _heading)]
+    groups = [(heading, list(compared_metrics)) for heading, compared_metrics in groupby(shown, _heading)]
     return [
-        RunComparisonTable(heading=heading, rows=[*map(_row, cells)], tones=[*map(_tone, cells)])
-        for heading, cells in groups
+        RunComparisonTable(heading=heading, rows=[*map(_row, compared_metrics)], tones=[*map(_tone, compared_metrics)])
+        for heading, compared_metrics in groups
     ], left_out
 
 
-def _tone(cell: ComparedMetric) -> Literal["better", "worse", "changed", "quiet"]:
-    match cell.change:
+def _tone(compared: ComparedMetric) -> Literal["better", "worse", "changed", "quiet"]:
+    match compared.change:
         case "better" | "worse":
-            return cell.change
+            return compared.change
         case "higher" | "lower":
             return "changed"
     return "quiet"
@@ -108,26 +108,28 @@ def _tone(cell: ComparedMetric) -> Literal["better", "worse", "changed", "quiet"
 
 def _chosen(comparison: RunComparison, *, everything: bool) -> tuple[list[ComparedMetric], int]:
     """The comparisons to show, those that changed first, and the number of headline metrics that this leaves out."""
-    cells = comparison.cells
+    compared_metrics = comparison.cells
     if not everything:
-        cells = [cell for cell in cells if cell.headline or cell.is_over is not None]
-    chosen = cells
-    if not everything and len(cells) > MOST_ROWS:
-        chosen = [cell for cell in cells if _is_certain(cell)]
-    certain = [cell for cell in chosen if _is_certain(cell)]
-    headings = list(dict.fromkeys(_heading(cell) for cell in [*certain, *chosen]))
+        compared_metrics = [
+            compared for compared in compared_metrics if compared.headline or compared.is_over is not None
+        ]
+    chosen = compared_metrics
+    if not everything and len(compared_metrics) > MOST_ROWS:
+        chosen = [compared for compared in compared_metrics if _is_certain(compared)]
+    certain = [compared for compared in chosen if _is_certain(compared)]
+    headings = list(dict.fromkeys(_heading(compared) for compared in [*certain, *chosen]))
     metrics = list(METRICS)
 
-    def place(cell: ComparedMetric) -> tuple[int, bool, int]:
-        return headings.index(_heading(cell)), not _is_certain(cell), metrics.index(cell.metric)
+    def place(compared: ComparedMetric) -> tuple[int, bool, int]:
+        return headings.index(_heading(compared)), not _is_certain(compared), metrics.index(compared.metric)
 
     ordered = sorted(chosen, key=place)
-    return ordered, len(cells) - len(chosen)
+    return ordered, len(compared_metrics) - len(chosen)
 
 
-def _is_certain(cell: ComparedMetric) -> bool:
+def _is_certain(compared: ComparedMetric) -> bool:
     """True if it changed for certain."""
-    return cell.change != "inconclusive" or bool(cell.is_over)
+    return compared.change != "inconclusive" or bool(compared.is_over)
 
 
 def _settings(comparison: RunComparison, *, everything: bool) -> str:
@@ -153,34 +155,34 @@ def _rank(name: str) -> int:
     return next(ranks, len(MAIN_SETTINGS))
 
 
-def _heading(cell: ComparedMetric) -> str:
-    levels = words.levels(cell.levels)
-    return words.one_line(", ".join(part for part in (words.workload_title(cell.workload), levels) if part))
+def _heading(compared: ComparedMetric) -> str:
+    levels = words.levels(compared.levels)
+    return words.one_line(", ".join(part for part in (words.workload_title(compared.workload), levels) if part))
 
 
-def _row(cell: ComparedMetric) -> tuple[str, ...]:
-    change = _change(cell)
-    scales = (_scale(cell.new, cell.unit)[0], _scale(cell.old, cell.unit)[0])
-    digits = 4 if change is None else agreeing_digits(change, cell.new.value, cell.old.value, scales, 4)
+def _row(compared: ComparedMetric) -> tuple[str, ...]:
+    change = _change(compared)
+    scales = (_scale(compared.new, compared.unit)[0], _scale(compared.old, compared.unit)[0])
+    digits = 4 if change is None else agreeing_digits(change, compared.new.value, compared.old.value, scales, 4)
     return (
-        words.metric_label(cell.metric),
-        words.one_line(cell.path),
-        _sample(cell.old, cell.unit, digits),
-        _sample(cell.new, cell.unit, digits),
+        words.metric_label(compared.metric),
+        words.one_line(compared.path),
+        _sample(compared.old, compared.unit, digits),
+        _sample(compared.new, compared.unit, digits),
         words.MISSING if change is None else change.text,
-        _interval(cell, change),
-        _verdict_of(cell),
+        _interval(compared, change),
+        _verdict_of(compared),
     )
 
 
-def _verdict_of(cell: ComparedMetric) -> str:
+def _verdict_of(compared: ComparedMetric) -> str:
     """Such as `worse, over the limit`, `equivalent`, or `undecided (about 40 blocks in each run)`; empty without an
     interval."""
-    if cell.change != "inconclusive":
-        return f"{cell.change}, over the limit" if cell.is_over else cell.change
-    if cell.p_value is None or cell.is_equivalent:
-        return "equivalent" if cell.is_equivalent else ""
-    needed = marks.about_blocks(cell.blocks_needed)
+    if compared.change != "inconclusive":
+        return f"{compared.change}, over the limit" if compared.is_over else compared.change
+    if compared.p_value is None or compared.is_equivalent:
+        return "equivalent" if compared.is_equivalent else ""
+    needed = marks.about_blocks(compared.blocks_needed)
     return f"undecided ({needed} in each run)" if needed else "undecided"
 
 
@@ -196,21 +198,21 @@ def _sample(sample: TrialSample, unit: str, digits: int) -> str:
     return f"{value}{spread} {name} (n = {sample.n})"
 
 
-def _change(cell: ComparedMetric) -> PrintedChange | None:
+def _change(compared: ComparedMetric) -> PrintedChange | None:
     """The change and its interval, in percent, percentage points, or the metric's unit."""
-    known = [end for end in (cell.ci_low, cell.ci_high) if end is not None]
-    change = printed_change(cell.ratio, cell.difference, known, cell.unit)
+    known = [end for end in (compared.ci_low, compared.ci_high) if end is not None]
+    change = printed_change(compared.ratio, compared.difference, known, compared.unit)
     if change is None:
         return None
     # One digit more than in findings, because changes measured by a virtual clock are small, and certain.
     return replace(change, decimals=1 + words.percent_decimals(change.change, *change.ends))
 
 
-def _interval(cell: ComparedMetric, change: PrintedChange | None) -> str:
-    if change is None or cell.ci_low is None or cell.ci_high is None:
+def _interval(compared: ComparedMetric, change: PrintedChange | None) -> str:
+    if change is None or compared.ci_low is None or compared.ci_high is None:
         return words.MISSING
-    values = (cell.old.value, cell.new.value)
-    if cell.change == "inconclusive" and is_too_variable(cell.ci_low, cell.ci_high, cell.ratio, values):
+    values = (compared.old.value, compared.new.value)
+    if compared.change == "inconclusive" and is_too_variable(compared.ci_low, compared.ci_high, compared.ratio, values):
         return marks.TOO_VARIABLE
     return f"{change.interval} {change.unit}"
 
@@ -232,14 +234,18 @@ def lacking_lines(lacking: list[Lacking]) -> list[str]:
 
 def conclusion(comparison: RunComparison) -> str:
     """The numbers of comparisons that changed for certain, and whether that is within the limit."""
-    headline = [cell for cell in comparison.cells if cell.headline]
-    others = [cell for cell in comparison.cells if not cell.headline]
+    headline = [compared for compared in comparison.cells if compared.headline]
+    others = [compared for compared in comparison.cells if not compared.headline]
     kinds = (
         (headline, "comparison of a headline metric", "comparisons of headline metrics"),
         (others, "other comparison", "other comparisons"),
     )
-    parts = [f"{words.count(len(cells), *nouns)}: {_counted(cells)}" for cells, *nouns in kinds if cells]
-    unknown = sum(cell.p_value is None for cell in comparison.cells)
+    parts = [
+        f"{words.count(len(compared_metrics), *nouns)}: {_counted(compared_metrics)}"
+        for compared_metrics, *nouns in kinds
+        if compared_metrics
+    ]
+    unknown = sum(compared.p_value is None for compared in comparison.cells)
     if unknown:
         parts.append(f"{words.count(unknown, 'comparison')} without an interval: a run has fewer than two valid trials")
     lines = [f"\n{'. '.join(parts) or 'No comparison'}.\n"]
@@ -248,9 +254,12 @@ def conclusion(comparison: RunComparison) -> str:
     return "".join(lines)
 
 
-def _counted(cells: list[ComparedMetric]) -> str:
+def _counted(compared_metrics: list[ComparedMetric]) -> str:
     """Such as `2 worse and 1 better`."""
-    counts = {change: sum(cell.change == change for cell in cells) for change in ("worse", "better", "higher", "lower")}
+    counts = {
+        change: sum(compared.change == change for compared in compared_metrics)
+        for change in ("worse", "better", "higher", "lower")
+    }
     changed = words.listing(f"{count} {change}" for change, count in counts.items() if count)
     return changed or "none has changed for certain"
 
@@ -261,7 +270,9 @@ def _verdict(comparison: RunComparison, limit: str) -> str:
         return f"Within the limit: none of {held} is worse by more than {limit}, Holm-adjusted over all of them.\n"
     reasons = []
     if comparison.over:
-        names = dict.fromkeys(f"{words.metric_label(cell.metric)} ({cell.path})" for cell in comparison.over)
+        names = dict.fromkeys(
+            f"{words.metric_label(compared.metric)} ({compared.path})" for compared in comparison.over
+        )
         reasons.append(f"{len(comparison.over)} of {held} worse by more than {limit}: {words.listing(names)}")
     if comparison.lost:
         reasons.append(f"{words.count(len(comparison.lost), 'cell')} without a valid trial in the new run")

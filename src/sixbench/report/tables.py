@@ -208,18 +208,18 @@ def paper_table(table: ComparedTable, *, paired: bool = False) -> Table:
             columns += [Column(name="ours", align="right")] * column.is_compared
     for row, ours in zip(table.rows, table.ours, strict=True):
         theirs = [words.MISSING if cell is None else _printed(cell) for cell in row]
-        own = [
+        number_cells = [
             (words.MISSING if cell is None else f"{cell:.{places}f}".replace("-", words.MINUS))
             if column.is_compared
             else ""
             for cell, places, column in zip(ours, decimals, table.columns, strict=True)
         ]
         if paired:
-            names += [["paper", *theirs], ["ours", *own]]
+            names += [["paper", *theirs], ["ours", *number_cells]]
             continue
         cells = []
         for index, column in enumerate(table.columns):
-            cells += [theirs[index], own[index]] if column.is_compared else [theirs[index]]
+            cells += [theirs[index], number_cells[index]] if column.is_compared else [theirs[index]]
         names.append(cells)
     return Table.of(table.name, table.title, columns, names)
 

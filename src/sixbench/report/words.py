@@ -60,8 +60,8 @@ def all_margins(statistics: Statistics) -> str:
     by_margin: dict[float, list[str]] = {}
     for workload, margin in statistics.margins.items():
         by_margin.setdefault(margin, []).append(workload_title(workload))
-    own = [f"{percent(margin)} of {listing(titles)}" for margin, titles in by_margin.items()]
-    return f"{text} ({'; '.join(own)})" if own else text
+    by_workload = [f"{percent(margin)} of {listing(titles)}" for margin, titles in by_margin.items()]
+    return f"{text} ({'; '.join(by_workload)})" if by_workload else text
 
 
 def margins_of(statistics: Statistics, findings: Iterable[Finding], sign: str = "") -> str:

@@ -15,10 +15,10 @@ LEAST_P = 0.001
 
 def machines_table(run: Run) -> Table | None:
     """A row for each cell; None for a run on one machine."""
-    cells = run.manifest.cells
-    if not cells:
+    workers = run.manifest.cells
+    if not workers:
         return None
-    blocks = {name: [trial.block for trial in run.trials if trial.cell == name] for name in cells}
+    blocks = {name: [trial.block for trial in run.trials if trial.cell == name] for name in workers}
     columns: list[ColumnOf[tuple[str, WorkerMachine]]] = [
         words_column("cell", lambda item: item[0]),
         words_column("system", lambda item: item[1].environment.distribution),
@@ -31,7 +31,7 @@ def machines_table(run: Run) -> Table | None:
         number_column("blocks", lambda item: str(len(set(blocks[item[0]])))),
         number_column("trials", lambda item: str(len(blocks[item[0]]))),
     ]
-    return table_in("Cells", columns, cells.items())
+    return table_in("Cells", columns, workers.items())
 
 
 def effects_table(effects: list[WorkerEffect], confidence: float) -> Table | None:
@@ -78,16 +78,16 @@ def _p_value(value: float | None) -> str:
     return f"under {LEAST_P:g}" if value < LEAST_P else f"{value:.3f}"
 
 
-def _processors(cell: WorkerMachine) -> str:
-    use = cell.environment.processors
+def _processors(worker: WorkerMachine) -> str:
+    use = worker.environment.processors
     if use is None:
         return words.MISSING
     awake = "kept awake" if use.kept_awake else "might sleep"
     return f"{words.count(len(use.usable), 'processor')} usable, {awake}"
 
 
-def _calibrated(cell: WorkerMachine) -> str:
-    known = cell.calibration
+def _calibrated(worker: WorkerMachine) -> str:
+    known = worker.calibration
     if known is None:
         return "no"
     return datetime.fromtimestamp(known.realtime_ns // 10**9, UTC).strftime("%Y-%m-%d")

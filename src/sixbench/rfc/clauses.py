@@ -151,8 +151,8 @@ def beyond(name: str, state: State, reason: str) -> Judge:
     """A judgement that holds for any run of a test, where the test applies to the devices."""
 
     def judge(tested: Tested) -> tuple[State, str]:
-        own, why = was_run(name)(tested)
-        return (own, why) if own == "not applicable" else (state, reason)
+        verdict, why = was_run(name)(tested)
+        return (verdict, why) if verdict == "not applicable" else (state, reason)
 
     return judge
 

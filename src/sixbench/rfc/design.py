@@ -172,17 +172,17 @@ def _check_carries_frames(path: Path, network: Network) -> None:
         raise UsageError(f"{path.name} cannot be tested: frames cannot go over {path.mechanism}: {unfit}")
 
 
-def _params(test: RfcTest, size: int | None, own: Lengths) -> dict[str, Scalar]:
+def _params(test: RfcTest, size: int | None, test_lengths: Lengths) -> dict[str, Scalar]:
     """Those of the test's trials but for what it chooses for each; the least of these stand for them."""
     if size is None:
-        return WORKLOADS[test.workload].with_lengths(test.params(own))
+        return WORKLOADS[test.workload].with_lengths(test.params(test_lengths))
     return {
         SIZE_LEVEL: size,
         frames_parameters.PACKET_RATE.column: 1,
         "direction": "both",
-        "duration_ns": round(own.ramp_s * 1e9),
-        frames_parameters.RESIDUAL.column: round(own.residual_s * 1e9),
-        **test.params(own),
+        "duration_ns": round(test_lengths.ramp_s * 1e9),
+        frames_parameters.RESIDUAL.column: round(test_lengths.residual_s * 1e9),
+        **test.params(test_lengths),
     }
 
 

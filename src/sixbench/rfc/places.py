@@ -77,9 +77,9 @@ class Places:
         frame_bytes = None if size is None else int(size)
         traffic = traffic_of(combination)
         at_size = self._of_test("throughput", frame_bytes, traffic)
-        tester, own, tester_pps = tester_of(self.experiment, self.procedure, path.family), None, None
+        tester, no_loss, tester_pps = tester_of(self.experiment, self.procedure, path.family), None, None
         if at_size is not None:
-            own = self._no_loss(at_size, path.name)
+            no_loss = self._no_loss(at_size, path.name)
             if tester is not None and not (tester == path.name and combination is at_size):
                 tester_pps = self._no_loss(at_size, tester).bounds.lower_pps
         needed = TESTS[str(combination.levels[TEST_LEVEL])].needs
@@ -91,7 +91,7 @@ class Places:
             traffic=traffic,
             line_pps=self._line_pps(combination, path, frame_bytes),
             tester_pps=tester_pps,
-            throughput=own,
+            throughput=no_loss,
             lengths=self.lengths,
             before={name: self.records.get((element.name, path.name), []) for name, element in before.items()},
             without_device=self.records.get((combination.name, str(tester)), []),

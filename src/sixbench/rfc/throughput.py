@@ -84,12 +84,12 @@ def read(records: Sequence[TrialRecord], goals: Sequence[Goal]) -> list[Throughp
     failed = next((record.reasons[0].text for record in records if record.status == "failed" and record.reasons), None)
     throughputs = []
     for goal in goals:
-        own = bounds(load_trials, goal)
-        over = [load for load in map(load_of, refused) if own.lower_pps is None or load > own.lower_pps]
+        bounds_ = bounds(load_trials, goal)
+        over = [load for load in map(load_of, refused) if bounds_.lower_pps is None or load > bounds_.lower_pps]
         throughputs.append(
             Throughput(
                 goal=goal,
-                bounds=own,
+                bounds=bounds_,
                 trials=len(load_trials),
                 refused=len(refused),
                 refused_pps=min(over, default=None),

@@ -28,10 +28,10 @@ def repeated(*names: str, test: str | None = None, where_unfit: State = "not met
             return where_unfit, next(iter(unfit_paths.values()))
         procedure = tested.procedure
         besides = "".join(f"; not over {path}: {why}" for path, why in unfit_paths.items()) + _without(tested, names)
-        own = [test] if test else [name for name in procedure.tests if _is_repeatable(name)]
+        repeatable = [test] if test else [name for name in procedure.tests if _is_repeatable(name)]
         if test is not None and test not in procedure.tests:
             return "not met", f"it was not asked for: --test {test}"
-        if not own:
+        if not repeatable:
             return "not met", "no test with frames was asked for"
         lacking = [name for name in names if name not in procedure.traffics]
         if lacking:
@@ -41,11 +41,11 @@ def repeated(*names: str, test: str | None = None, where_unfit: State = "not met
             words = "not repeated" if test else "only the throughput is repeated, at one frame size"
             more = " and so on" if len(names) > 1 else ""
             return "not met", f"--quick: {words}; all of it with --traffic {names[0]}{more}"
-        open_ones = [where for name in names for text in own for where in _open(tested, name, text)]
+        open_ones = [where for name in names for text in repeatable for where in _open(tested, name, text)]
         if open_ones:
             some = f" and {len(open_ones) - 1} more" if len(open_ones) > 1 else ""
             return "not met", f"no result for {open_ones[0]}{some}"
-        words = f"{listed(own)} over {listed(names)}"
+        words = f"{listed(repeatable)} over {listed(names)}"
         if procedure.quick:
             return "not met", f"--quick: {words}, in shorter trials{besides}"
         return "met", f"{words}{besides}"

@@ -104,9 +104,9 @@ def repeated(
     for size in sizes:
         pairs = [pair for pair in fitting if next(unfit_sizes([pair], size, traffic), None) is None]
         families = {path.family for path, _ in pairs}
-        own = [pair for pair in testers if pair[0].family in families and unfit(traffic, *pair) is None]
+        usable_pairs = [pair for pair in testers if pair[0].family in families and unfit(traffic, *pair) is None]
         if pairs:
-            at_sizes.append((size, tuple(path.name for path, _ in (*pairs, *own))))
+            at_sizes.append((size, tuple(path.name for path, _ in (*pairs, *usable_pairs))))
     return [
         At(test=test, size=size, traffic=traffic, paths=paths)
         for test in tests

@@ -360,7 +360,7 @@ def _values(path: Array, baseline: Array, weights: Array) -> list[_Values]:
     ratio = np.exp(np.clip(np.log(value) - np.log(base), -LARGEST_LOG, LARGEST_LOG))
     np.divide(value, base, out=ratio, where=(ratio > np.exp(-LARGEST_LOG)) & (ratio < np.exp(LARGEST_LOG)))
     sides = zip(value.tolist(), base.tolist(), ratio.tolist(), strict=True)
-    return [{"value": own, "baseline": other, "ratio": of, "difference": own - other} for own, other, of in sides]
+    return [{"value": value, "baseline": other, "ratio": of, "difference": value - other} for value, other, of in sides]
 
 
 def _constant(path: Array, baseline: Array) -> NDArray[np.bool_]:

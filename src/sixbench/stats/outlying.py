@@ -68,14 +68,14 @@ def _likelihood_ratios(n: int, others_n: int) -> Array:
     share is the larger one."""
     from scipy.special import xlogy
 
-    own, others = np.arange(n + 1.0)[:, np.newaxis], np.arange(others_n + 1.0)[np.newaxis, :]
+    counts, others = np.arange(n + 1.0)[:, np.newaxis], np.arange(others_n + 1.0)[np.newaxis, :]
 
     def log_likelihood(count: Array, of: int) -> Array:
         result: Array = xlogy(count, count / of) + xlogy(of - count, 1 - count / of)
         return result
 
-    both = log_likelihood(own, n) + log_likelihood(others, others_n) - log_likelihood(own + others, n + others_n)
-    return np.where(own * others_n > others * n, both, -both)
+    both = log_likelihood(counts, n) + log_likelihood(others, others_n) - log_likelihood(counts + others, n + others_n)
+    return np.where(counts * others_n > others * n, both, -both)
 
 
 @lru_cache(maxsize=16)

@@ -46,10 +46,12 @@ def add_to_data_set(
         table = table.append_column(pa.field(name, pa.int64()), pa.array([value] * len(trials), pa.int64()))
     table = table.append_column(pa.field("run", pa.string()), pa.array([manifest.run] * len(trials), pa.string()))
     place = printable(str(folder.path / COLUMNS))
-    own = table.schema.remove_metadata()
+    plain_schema = table.schema.remove_metadata()
     try:
-        known = pq.read_schema(io.BytesIO(folder.read(COLUMNS))).remove_metadata() if folder.has(COLUMNS) else own
-        columns = pa.unify_schemas([known, own], promote_options="permissive")
+        known = (
+            pq.read_schema(io.BytesIO(folder.read(COLUMNS))).remove_metadata() if folder.has(COLUMNS) else plain_schema
+        )
+        columns = pa.unify_schemas([known, plain_schema], promote_options="permissive")
         whole = pa.Table.from_arrays(
             [
                 table[field.name].cast(field.type)

@@ -71,7 +71,7 @@ def problems_of(manifest: Manifest) -> Iterator[str]:
     yield from (problem for bypass in manifest.bypass for problem in _of_bypass(bypass))
     for environment in (manifest.environment, *manifest.guests.values()):
         yield from _of_environment(environment)
-    yield from (problem for name, cell in manifest.cells.items() for problem in problems_of_worker(name, cell))
+    yield from (problem for name, worker in manifest.cells.items() for problem in problems_of_worker(name, worker))
     if manifest.apart < 0:
         yield f"{manifest.apart} trials came late or twice"
     yield from _of_experiment(manifest.experiment)
@@ -79,14 +79,14 @@ def problems_of(manifest: Manifest) -> Iterator[str]:
         yield from _of_procedure(manifest.procedure, manifest.experiment)
 
 
-def problems_of_worker(name: str, cell: WorkerMachine) -> Iterator[str]:
+def problems_of_worker(name: str, worker: WorkerMachine) -> Iterator[str]:
     """The problems with the facts about a cell, in words."""
     if not NAME.fullmatch(name):
         yield f"{visible(shown(name))} cannot name a cell"
-    if cell.calibration is not None:
-        yield from _of_calibration(cell.calibration)
-    yield from (problem for bypass in cell.bypass for problem in _of_bypass(bypass))
-    yield from _of_environment(cell.environment)
+    if worker.calibration is not None:
+        yield from _of_calibration(worker.calibration)
+    yield from (problem for bypass in worker.bypass for problem in _of_bypass(bypass))
+    yield from _of_environment(worker.environment)
 
 
 def _of_environment(environment: Environment) -> Iterator[str]:

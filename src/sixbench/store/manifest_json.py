@@ -40,22 +40,22 @@ def manifest_from_text(text: str, where: str) -> Manifest:
     return manifest_from_json(json_object(text.encode(errors="surrogatepass"), Path(where)), where)
 
 
-def worker_to_text(cell: WorkerMachine) -> str:
+def worker_to_text(worker: WorkerMachine) -> str:
     """The facts about a cell, as text."""
-    return json.dumps(_cells().dump_python(cell, mode="json", exclude_none=True), allow_nan=False, ensure_ascii=False)
+    return json.dumps(_cells().dump_python(worker, mode="json", exclude_none=True), allow_nan=False, ensure_ascii=False)
 
 
 def worker_from_text(text: str, name: str, where: str) -> WorkerMachine:
     """Reads it back. Raises `StoreError`."""
     data = json_object(text.encode(errors="surrogatepass"), Path(where))
     try:
-        cell = _cells().validate_python(data)
+        worker = _cells().validate_python(data)
     except ValidationError as error:
         raise StoreError(f"{where}: {next(words_of(error))}") from error
-    wrong = number_problem(data) or next(problems_of_worker(name, cell), None)
+    wrong = number_problem(data) or next(problems_of_worker(name, worker), None)
     if wrong is not None:
         raise StoreError(f"{where}: {wrong}")
-    return cell
+    return worker
 
 
 @cache

@@ -34,7 +34,7 @@ class RecordPlan:
     cells: Collection[str]
 
     @classmethod
-    def of(cls, experiment: Experiment, cells: Collection[str]) -> RecordPlan:
+    def of(cls, experiment: Experiment, workers: Collection[str]) -> RecordPlan:
         """The plan of an experiment that these cells measure."""
         return cls(
             workloads={combination.name: combination.workload.kind for combination in experiment.combinations},
@@ -43,7 +43,7 @@ class RecordPlan:
                 combination.name: frozenset(path.name for path in experiment.paths_of(combination))
                 for combination in experiment.combinations
             },
-            cells=cells,
+            cells=workers,
         )
 
 

@@ -50,9 +50,9 @@ def with_worker(before: Manifest, reply: MeasuredBlock) -> Manifest:
             raise StoreError("its machine or kernel is another one than before; start it with another --name")
         nodes = merged(known.environment.nodes, machine.environment.nodes)
         machine = replace(machine, environment=replace(machine.environment, nodes=nodes))
-    cells = {**before.cells, reply.cell: machine}
-    first = next(iter(cells.values())).environment
-    return replace(before, cells=cells, environment=first)
+    workers = {**before.cells, reply.cell: machine}
+    first = next(iter(workers.values())).environment
+    return replace(before, cells=workers, environment=first)
 
 
 def checked(job: BlockJob, reply: MeasuredBlock, manifest: Manifest) -> list[TrialRecord]:
@@ -79,7 +79,7 @@ def checked(job: BlockJob, reply: MeasuredBlock, manifest: Manifest) -> list[Tri
     return sorted(records.values(), key=lambda record: record.sequence)
 
 
-def _identity(cell: WorkerMachine) -> tuple[str, ...]:
+def _identity(worker: WorkerMachine) -> tuple[str, ...]:
     """The facts that a machine cannot change while it is a cell of a run."""
-    environment = cell.environment
+    environment = worker.environment
     return environment.kernel, environment.machine, environment.cpu, str(environment.cores)

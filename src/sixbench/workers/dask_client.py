@@ -87,9 +87,9 @@ class DaskWorkers(AbstractContextManager["DaskWorkers"]):
         cannot measure it, or has another version of sixbench."""
         texts = {}
         answers = self._asked("choose", run=run, cells=list(self._known))
-        for place, cell in self._known.items():
+        for place, worker in self._known.items():
             if not isinstance(answers, Mapping) or not isinstance(answers.get(place), Mapping):
-                raise CapabilityError(f"asking the cell {cell}: it does not answer; see its output")
+                raise CapabilityError(f"asking the cell {worker}: it does not answer; see its output")
             chosen, version = chosen_from_wire(answers[place])
             if version != __version__:
                 raise CapabilityError(other_version(chosen.cell, version))
@@ -159,7 +159,7 @@ class DaskWorkers(AbstractContextManager["DaskWorkers"]):
         """Learns which cells there are, and takes them. The name of the run that has them instead; None: this one.
         Raises `CapabilityError` where the scheduler is not of this version."""
         try:
-            there, other, cells = self._asked("look", name=self._run, client=self._client.id)
+            there, other, workers = self._asked("look", name=self._run, client=self._client.id)
         except (Unread, ValueError, TypeError) as error:
             raise CapabilityError(
                 f"the scheduler at {self._address} is not one of sixbench {__version__}; start it with: "
@@ -172,5 +172,5 @@ class DaskWorkers(AbstractContextManager["DaskWorkers"]):
                 f"the scheduler at {self._address} has {printable(theirs)} and this machine {ours}; install the same "
                 "versions on both"
             )
-        self._known = {str(place): str(name) for place, name in cells.items()}
+        self._known = {str(place): str(name) for place, name in workers.items()}
         return None if other is None else printable(str(other))

@@ -134,8 +134,8 @@ def job_from_wire(text: str) -> tuple[BlockJob, Manifest]:
 
 def reply_to_wire(reply: Reply) -> JsonObject:
     """A reply as texts and bytes."""
-    own: JsonObject = {"schema": REPLY_SCHEMA, "sixbench": __version__, **vars(reply)}
-    return own | {"machine": worker_to_text(reply.machine)} if isinstance(reply, MeasuredBlock) else own
+    data: JsonObject = {"schema": REPLY_SCHEMA, "sixbench": __version__, **vars(reply)}
+    return data | {"machine": worker_to_text(reply.machine)} if isinstance(reply, MeasuredBlock) else data
 
 
 def reply_from_wire(data: Any) -> Reply:
@@ -162,10 +162,10 @@ def reply_from_wire(data: Any) -> Reply:
     )
 
 
-def other_version(cell: str, version: str) -> str:
+def other_version(worker: str, version: str) -> str:
     """That a cell has another version of sixbench, in words."""
     return (
-        f"the cell {cell} has sixbench {printable(version)[:40]} and this machine {__version__}; "
+        f"the cell {worker} has sixbench {printable(version)[:40]} and this machine {__version__}; "
         "install the same version on both"
     )
 

@@ -67,7 +67,7 @@ class Workers(Protocol):
 def sweep(
     writer: RunWriter,
     done: Sequence[TrialRecord],
-    cells: Workers,
+    workers: Workers,
     observer: Observer,
     report: Callable[[str], None],
     resume: str,
@@ -87,7 +87,7 @@ def sweep(
     """
     experiment = writer.manifest.experiment
     observer.planned(experiment, str(writer.directory), len(done))
-    run = _Sweep(writer, done, cells, observer, report, resume)
+    run = _Sweep(writer, done, workers, observer, report, resume)
     try:
         run.run()
     except BaseException as error:
@@ -343,7 +343,7 @@ def _to_hand_out(manifest: Manifest) -> Manifest:
 
 def _longest_ns(done: Iterable[TrialRecord]) -> int:
     """The longest measuring time of any cell."""
-    by_cell: dict[str | None, int] = {}
+    by_worker: dict[str | None, int] = {}
     for record in done:
-        by_cell[record.cell] = by_cell.get(record.cell, 0) + record.elapsed_ns
-    return max(by_cell.values(), default=0)
+        by_worker[record.cell] = by_worker.get(record.cell, 0) + record.elapsed_ns
+    return max(by_worker.values(), default=0)

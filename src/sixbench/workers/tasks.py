@@ -58,8 +58,8 @@ def look(name: str, client: str, dask_scheduler: Scheduler) -> tuple[tuple[str, 
     else:
         dask_scheduler.extensions[_USER] = (client, name)
     workers = dask_scheduler.workers.values()
-    cells = {worker.address: str(worker.name) for worker in workers if worker.resources.get(WORKER_RESOURCE)}
-    return versions(), other, cells
+    by_address = {worker.address: str(worker.name) for worker in workers if worker.resources.get(WORKER_RESOURCE)}
+    return versions(), other, by_address
 
 
 def versions() -> tuple[str, str]:

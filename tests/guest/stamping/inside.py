@@ -75,9 +75,9 @@ def do(*words: str, stdin: str = "") -> str:
 def stamping(interface: str, new: list[int] | None = None) -> list[int]:
     """Settings of an interface's time stamps: flags, kind of sending, filter."""
     words = (ctypes.c_uint32 * 3)(*(new or (0, 0, 0)))
-    with socket.socket() as one:
+    with socket.socket() as probe:
         request = struct.pack("16sP16x", interface.encode(), ctypes.addressof(words))
-        fcntl.ioctl(one, GET if new is None else SET, request)
+        fcntl.ioctl(probe, GET if new is None else SET, request)
     return list(words)
 
 
@@ -96,8 +96,8 @@ def bench(*parameters: str) -> Iterator[None]:
         for name in ("net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"):
             do("ip", "netns", "exec", "dut", "sysctl", "-qw", f"{name}=1")
         do("ip", "-n", "dut", "-batch", "-", stdin=ROUTER)
-        for name, own in OWNERS_STAMPS.items():
-            stamping(name, own)
+        for name, value in OWNERS_STAMPS.items():
+            stamping(name, value)
         yield
     finally:
         do("ip", "netns", "delete", "dut")
@@ -126,17 +126,17 @@ def run(name: str) -> dict[str, Any]:
     argv = [*SIXBENCH, "run", experiment("400ms"), "--out", out, "--quiet"]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     records = [json.loads(file.read_text()) for file in sorted((out / "trials").glob("*/trial.json"))]
-    found = {"exit": done.returncode, "said": done.stderr, "before": before, "after": settings(), "records": records}
+    fields = {"exit": done.returncode, "said": done.stderr, "before": before, "after": settings(), "records": records}
     shutil.rmtree(out, ignore_errors=True)
-    return found
+    return fields
 
 
 def away(interface: str) -> list[int] | None:
     """Settings of an interface in the other namespace that has it; None where none has it."""
-    own = os.stat("/proc/self/ns/net").st_ino
+    st_ino = os.stat("/proc/self/ns/net").st_ino
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if (process / "ns/net").stat().st_ino == own:
+            if (process / "ns/net").stat().st_ino == st_ino:
                 continue
             argv = ["nsenter", "-t", process.name, "--net", sys.executable, __file__, interface]
             done = subprocess.run(argv, capture_output=True, text=True, check=False)
@@ -187,15 +187,15 @@ def by_ptp() -> dict[str, Any]:
         leads = f"{ethernet[:6]}.fffe.{ethernet[6:]}"
         until = time.monotonic() + PATIENCE_S
         while True:
-            said = ""
+            text = ""
             try:
                 reading = read_ptp(machine)
                 if str(reading.reference).startswith(leads):
                     return {"low_ns": reading.low_ns, "high_ns": reading.high_ns, "reference": reading.reference}
             except CapabilityError as error:
-                said = str(error)
+                text = str(error)
             if time.monotonic() > until:
-                return {"reference": said}
+                return {"reference": text}
             time.sleep(0.1)
     finally:
         hub.close()
@@ -205,19 +205,19 @@ def by_ptp() -> dict[str, Any]:
 
 
 def main() -> None:
-    told: dict[str, Any] = {"own": OWNERS_STAMPS}
+    fields: dict[str, Any] = {"own": OWNERS_STAMPS}
     with bench():
         agent = os.environ["SIXBENCH_AGENT"]
-        told["lendable"] = json.loads(do(agent, "lendable"))
-        told["clock"] = json.loads(do(agent, "hardware-clock", "0"))
-        told["one clock"] = run("one")
-        told["killed"] = killed()
+        fields["lendable"] = json.loads(do(agent, "lendable"))
+        fields["clock"] = json.loads(do(agent, "hardware-clock", "0"))
+        fields["one clock"] = run("one")
+        fields["killed"] = killed()
     with bench("clocks=2"):
-        told["two clocks"] = run("two")
-        told["ptp"] = by_ptp()
+        fields["two clocks"] = run("two")
+        fields["ptp"] = by_ptp()
     with bench("stamps=0"):
-        told["no stamps"] = run("none")
-    (JOB / "told.json").write_text(json.dumps(told))
+        fields["no stamps"] = run("none")
+    (JOB / "told.json").write_text(json.dumps(fields))
 
 
 if __name__ == "__main__":

@@ -25,8 +25,8 @@ REPORT = "<!doctype html><html lang=en><title>Report</title><h1>The report</h1><
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """It ends with these tests, for others count this process's children."""
-    with chromium() as found:
-        yield found
+    with chromium() as started:
+        yield started
 
 
 @pytest.fixture(scope="package")
@@ -48,16 +48,16 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         ) as process:
             assert process.stderr is not None
             address = process.stderr.readline().rpartition(" ")[2].strip()
-            found = Served(address=address, directory=directory)
+            served = Served(address=address, directory=directory)
             try:
-                yield found
+                yield served
                 process.send_signal(signal.SIGINT)
                 assert process.wait(PATIENCE_S) == 0
             finally:
                 process.kill()  # or leaving this block would wait for it without an end
-            said = process.stderr.read()
-            assert not said or re.fullmatch(
-                "sixbench: the page's server runs as nobody, but may read all files, .*\n", said
+            content = process.stderr.read()
+            assert not content or re.fullmatch(
+                "sixbench: the page's server runs as nobody, but may read all files, .*\n", content
             )
 
 

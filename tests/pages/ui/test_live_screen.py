@@ -86,7 +86,7 @@ def test_a_path_of_both_families_is_lit_with_the_headers_of_each_link(page: Page
 def many(served: Served) -> Iterator[tuple[EventLog, list[TrialRecord]]]:
     """A run of thousands of trials that goes on: its log, and those that have not ended yet."""
     run = synthetic.replace_run(synthetic.small(blocks=3), run="many", state="running", ended_realtime_ns=None)
-    valid = [one for one in run.trials if one.status == "ok" and one.combination == run.trials[0].combination]
+    valid = [trial for trial in run.trials if trial.status == "ok" and trial.combination == run.trials[0].combination]
     trials = [replace(valid[number % len(valid)], key=f"t{number}", block=1 + number // 3) for number in range(MANY)]
     *before, first, second, third = trials
     with create_run(served.directory / "many", run.manifest), EventLog(served.directory / "many.events.jsonl") as log:
@@ -115,7 +115,7 @@ def test_an_update_among_thousands_of_trials_touches_what_is_new(
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable")
     session.send("HeapProfiler.collectGarbage")
-    metrics = {one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]}
+    metrics = {metric["name"]: metric["value"] for metric in session.send("Performance.getMetrics")["metrics"]}
     assert metrics["JSHeapTotalSize"] < MOST_HEAP_BYTES
 
 

@@ -83,9 +83,9 @@ def test_herreras_tables_are_run_watched_and_exported_without_a_terminal(page: P
         "herrera-6to4-tunnel",
         paper_runs.imagined(paper_runs.experiment("herrera-6to4-tunnel", quick=True)),
     )
-    *before, under_way = [one for one in imagined.trials if one.block == 1]
+    *before, under_way = [trial for trial in imagined.trials if trial.block == 1]
     manifest = replace(imagined.manifest, run=name, paper=name, quick=True, state="running", ended_realtime_ns=None)
-    combinations = {one.name: one for one in manifest.experiment.combinations}
+    combinations = {combination.name: combination for combination in manifest.experiment.combinations}
     job = {"run": name, "title": manifest.experiment.title, "state": "running", "waits": False}
     page.route("**/api/start", lambda route: route.fulfill(json=job))
     with create_run(served.directory / name, manifest) as writer:

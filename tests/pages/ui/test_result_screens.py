@@ -118,10 +118,10 @@ def test_runs_that_are_ticked_are_compared_by_keyboard(page: Page, served: Serve
 def test_better_and_worse_have_the_colours_of_the_report(page: Page, served: Served) -> None:
     directory, run = served.directory / "slower", synthetic.small(blocks=3)
     slower = [
-        replace(one, metrics=one.metrics | {"goodput_bps": one.metrics["goodput_bps"] * 0.8})
-        if "goodput_bps" in one.metrics
-        else one
-        for one in run.trials
+        replace(trial, metrics=trial.metrics | {"goodput_bps": trial.metrics["goodput_bps"] * 0.8})
+        if "goodput_bps" in trial.metrics
+        else trial
+        for trial in run.trials
     ]
     synthetic.replace_run(replace(run, trials=slower), run="slower").write(directory)
     try:

@@ -30,12 +30,12 @@ SCREENS = (
 def test_axe_core_finds_nothing_and_nothing_scrolls_sideways(page: Page, served: Served, screen: str) -> None:
     for width in (WIDE, PHONE):
         show(page, served, screen, width)
-        found = Axe().run(page, options={"resultTypes": ["violations"]})
-        assert found.violations_count == 0, f"{width} px: {found.generate_report()}"
+        done = Axe().run(page, options={"resultTypes": ["violations"]})
+        assert done.violations_count == 0, f"{width} px: {done.generate_report()}"
         assert page.evaluate("document.documentElement.scrollWidth") == width
     show(page, served, screen, PHONE, "dark")
-    found = Axe().run(page, options={"resultTypes": ["violations"], "runOnly": ["color-contrast"]})
-    assert found.violations_count == 0, f"dark: {found.generate_report()}"
+    done = Axe().run(page, options={"resultTypes": ["violations"], "runOnly": ["color-contrast"]})
+    assert done.violations_count == 0, f"dark: {done.generate_report()}"
 
 
 def test_dark_screens_are_dark(page: Page, served: Served) -> None:

@@ -87,15 +87,15 @@ def test_a_server_on_another_port_of_the_same_host_gets_nothing_that_it_can_use(
             "cookies": "",
         }
         # A tab of the page itself asks the others in the same words, and is answered.
-        with contextlib.closing(page.context.new_page()) as own:
-            own.goto(f"{served.base}#/runs")
-            expect(own.get_by_role("link", name="Result of small")).to_be_visible(timeout=PATIENCE_MS)
+        with contextlib.closing(page.context.new_page()) as closing:
+            closing.goto(f"{served.base}#/runs")
+            expect(closing.get_by_role("link", name="Result of small")).to_be_visible(timeout=PATIENCE_MS)
         assert other.evaluate("heard") == []
     page.goto(address)
     page.go_back()
     expect(page.get_by_role("link", name="Result of small")).to_be_visible(timeout=PATIENCE_MS)
     assert len(sent) >= 2
-    assert [one for one in sent if served.token in one or served.base in one or "cookie:" in one.lower()] == []
+    assert [item for item in sent if served.token in item or served.base in item or "cookie:" in item.lower()] == []
     assert page.evaluate("(name) => fetch(`/api/jobs`).then((answer) => answer.status)") == 403
     served.wrong.clear()  # the address elsewhere, and what the browser tells of the answer 403
 
@@ -123,5 +123,5 @@ def test_whoever_has_no_token_is_told_where_to_get_it(browser: Browser, served: 
 def test_an_address_that_is_none_of_the_page_is_told(page: Page, served: Served, address: str, heading: str) -> None:
     page.goto(f"{served.base}#/{address}")
     expect(page.get_by_role("heading", level=1)).to_have_text(heading, timeout=PATIENCE_MS)
-    assert [one for one in served.wrong if "status of 404" not in one and "status of 422" not in one] == []
+    assert [item for item in served.wrong if "status of 404" not in item and "status of 422" not in item] == []
     served.wrong.clear()  # the browser tells of answers 404 and 422

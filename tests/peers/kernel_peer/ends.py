@@ -107,6 +107,6 @@ if they pass."""
 def _tunnel_commands(tunnel: Tunnel, mtu_bytes: int) -> list[str]:
     """Commands that the engine `kernel` runs; but this kernel is built without CONFIG_IPV6_SIT_6RD: the mapping is in
     the routes."""
-    told = tunnel.as_told(mtu_bytes, ["vec0"], pmtu="dynamic")
-    lines = [f"ip {line}" for line in ENGINES["kernel"].make(told).ip]
+    request = tunnel.as_told(mtu_bytes, ["vec0"], pmtu="dynamic")
+    lines = [f"ip {line}" for line in ENGINES["kernel"].make(request).ip]
     return [line.partition(" 6rd-prefix ")[0] for line in lines]

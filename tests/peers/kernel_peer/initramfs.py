@@ -81,9 +81,9 @@ def initramfs() -> Initramfs:
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
-            made = Path(scratch) / "cpio"
-            made.write_bytes(_archive(files, Path(scratch)))
-            made.rename(path)
+            archive = Path(scratch) / "cpio"
+            archive.write_bytes(_archive(files, Path(scratch)))
+            archive.rename(path)
     return Initramfs(path=path, module_files=module_files)
 
 
@@ -93,10 +93,10 @@ def cache_directory() -> Path:
 
 
 def _program(name: str) -> Path:
-    found = shutil.which(name, path=_PATH)
-    if found is None:
+    place = shutil.which(name, path=_PATH)
+    if place is None:
         raise PeerError(f"there is no {name} here; install the Debian package {_DEBIAN_PACKAGES[name]}")
-    return Path(found)
+    return Path(place)
 
 
 def _module_tree() -> Path:

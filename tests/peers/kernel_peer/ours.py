@@ -72,8 +72,8 @@ class OurEnd:
         self._make(tunnel, mtu_bytes, "static")
 
     def _make(self, tunnel: Tunnel, mtu_bytes: int, pmtu: PathMtu) -> None:
-        told = tunnel.as_told(mtu_bytes, [INTERFACE], pmtu=pmtu)
-        for request in ENGINES["ebpf"].make(told).requests:
+        actual_request = tunnel.as_told(mtu_bytes, [INTERFACE], pmtu=pmtu)
+        for request in ENGINES["ebpf"].make(actual_request).requests:
             self._agent.call(request.op, **request.fields)
         for address in tunnel.addresses:
             nodad = "nodad" if address.version == 6 else ""
@@ -91,8 +91,8 @@ class OurEnd:
         tunnel = self._agent.call("tunnel-counters", device=device)["tunnels"][device]
         # Multicast of the node itself (listener reports, router solicitations) has no mapping in some mechanisms,
         # and may come before the other end has its tunnel.
-        own = ("no-mapping", "carrier-unreachable")
-        reasons = {reason: count for reason, count in tunnel["drops"].items() if reason not in own}
+        our_reasons = ("no-mapping", "carrier-unreachable")
+        reasons = {reason: count for reason, count in tunnel["drops"].items() if reason not in our_reasons}
         drops = {f"dropped_{reason}": count["packets"] for reason, count in reasons.items()}
         return {
             "rx_packets": tunnel["decapsulated"]["packets"] + tunnel["slow_decapsulated"]["packets"],

@@ -22,8 +22,8 @@ class Result:
     def checked(self, where: str) -> Result:
         """Itself; raises `PeerError` where the command failed."""
         if self.exit != 0:
-            said = " ".join(f"{self.stderr} {self.stdout}".split())
-            raise PeerError(f"{where}: {self.command!r} ended with {self.exit}: {said}")
+            text = " ".join(f"{self.stderr} {self.stdout}".split())
+            raise PeerError(f"{where}: {self.command!r} ended with {self.exit}: {text}")
         return self
 
 

@@ -171,8 +171,8 @@ class UmlPeer:
 
     def counters(self, device: str) -> dict[str, int]:
         """The statistics of a device (`rx_packets`, `tx_errors` ...)."""
-        said = self.run(f"cd /sys/class/net/{device}/statistics && grep . *").stdout
-        return {name: int(value) for name, value in re.findall(r"^(\w+):(\d+)$", said, re.MULTILINE)}
+        stdout = self.run(f"cd /sys/class/net/{device}/statistics && grep . *").stdout
+        return {name: int(value) for name, value in re.findall(r"^(\w+):(\d+)$", stdout, re.MULTILINE)}
 
     @property
     def log(self) -> str:
@@ -213,7 +213,7 @@ class UmlPeer:
     def _until(self, end: bytes, deadline: float, asked: str) -> str:
         """Output up to a mark."""
         searched = 0
-        while (found := self._buffer.find(end, searched)) < 0:
+        while (match_ := self._buffer.find(end, searched)) < 0:
             searched = max(0, len(self._buffer) - len(end))
             left = deadline - time.monotonic()
             if left <= 0:
@@ -228,9 +228,9 @@ class UmlPeer:
             self._buffer += data
             if len(self._buffer) > MAX_OUTPUT_BYTES:
                 raise self._broken(f"said more than {MAX_OUTPUT_BYTES} bytes: {asked!r}")
-        said = self._buffer[:found]
-        self._buffer = self._buffer[found + len(end) :]
-        return said.decode(errors="replace")
+        buffer = self._buffer[:match_]
+        self._buffer = self._buffer[match_ + len(end) :]
+        return buffer.decode(errors="replace")
 
     def _broken(self, what: str) -> PeerError:
         log = self.log
@@ -268,7 +268,7 @@ def _command_line(node_pid: int, taps: list[str], archive: Path, commands: int, 
 
 def _escaped(script: bytes) -> bytes:
     """As `printf %b` reads it, on one line."""
-    return re.sub(rb"[\\\x00-\x1f\x7f]", lambda found: b"\\0%03o" % found[0][0], script.strip())
+    return re.sub(rb"[\\\x00-\x1f\x7f]", lambda result: b"\\0%03o" % result[0][0], script.strip())
 
 
 def _make_tap(node_pid: int, tap: str) -> None:

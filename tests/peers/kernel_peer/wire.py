@@ -61,10 +61,10 @@ def capture(pid: int, interface: str, expression: str, count: int, folder: Path)
 
 def _wait_listening(process: subprocess.Popen[bytes]) -> None:
     assert process.stderr is not None
-    deadline, said = time.monotonic() + START_TIMEOUT_S, b""
-    while b"listening on" not in said:
+    deadline, content = time.monotonic() + START_TIMEOUT_S, b""
+    while b"listening on" not in content:
         ready = select.select([process.stderr], [], [], max(0.0, deadline - time.monotonic()))[0]
         data = process.stderr.read(4096) if ready else b""
         if not data:
-            raise PeerError(f"tcpdump does not listen: {said.decode(errors='replace')}")
-        said += data
+            raise PeerError(f"tcpdump does not listen: {content.decode(errors='replace')}")
+        content += data

@@ -11,7 +11,7 @@ def ahead_ns(looks: Sequence[Sequence[int]]) -> tuple[int, int]:
     Args:
         looks: of each, the other clock, the clock itself, and the other clock once more, in nanoseconds.
     """
-    low_ns = max(own - after for _, own, after in looks)
-    high_ns = min(own - before for before, own, _ in looks)
+    low_ns = max(clock_ns - after for _, clock_ns, after in looks)
+    high_ns = min(clock_ns - before for before, clock_ns, _ in looks)
     # If the clock was stepped meanwhile, the bounds are in reverse order.
     return min(low_ns, high_ns), max(low_ns, high_ns)

@@ -115,7 +115,7 @@ def compare(answers: Answers) -> Compared:
 
 
 def _compared(answers: Answers) -> Compared:
-    [own], [current], [status] = (answers[name] for name in _SETS[:3])
+    [default_set], [current], [status] = (answers[name] for name in _SETS[:3])
     states = {answer["portIdentity"]: answer["portState"] for answer in answers["PORT_DATA_SET"]}
     ports = {answer["portIdentity"]: answer for answer in answers["PORT_PROPERTIES_NP"]}
     steps, path_ns = int(current["stepsRemoved"]), _time_ns(current["meanPathDelay"])
@@ -125,7 +125,7 @@ def _compared(answers: Answers) -> Compared:
         raise CapabilityError(
             f"ptp4l is {steps} steps from its grandmaster, and the errors of the clocks between are unknown"
         )
-    if steps == 0 and leading and status["gmIdentity"] == own["clockIdentity"]:
+    if steps == 0 and leading and status["gmIdentity"] == default_set["clockIdentity"]:
         [port, *_], path_ns, offset_ns = leading, 0.0, 0.0
     elif (
         steps == 1

@@ -44,11 +44,11 @@ def lists(number: int) -> Lists:
     )
 
 
-def _link(own: Lists) -> dict[str, Any]:
+def _link(of_truth: Lists) -> dict[str, Any]:
     return {
-        "lost-packets": " ".join(map(str, own.dropped)),
-        "duplicated-packets": " ".join(map(str, own.duplicated)),
-        "late-packets": " ".join(map(str, own.reordered)),
+        "lost-packets": " ".join(map(str, of_truth.dropped)),
+        "duplicated-packets": " ".join(map(str, of_truth.duplicated)),
+        "late-packets": " ".join(map(str, of_truth.reordered)),
         "late-by": LATE_BY,
         "emulator": "user",
     }
@@ -58,12 +58,12 @@ def _read(trial: ReadingSource) -> MatchReading | None:
     result = trial.record.server.get("sequences")
     if result is None:
         return None
-    own = lists(int(trial.level.truth))
+    of_truth = lists(int(trial.level.truth))
     differences = []
     for key, words, numbers in (
-        ("lost", "dropped", own.dropped),
-        ("duplicate", "duplicated", own.duplicated),
-        ("reordered", "reordered", own.reordered),
+        ("lost", "dropped", of_truth.dropped),
+        ("duplicate", "duplicated", of_truth.duplicated),
+        ("reordered", "reordered", of_truth.reordered),
     ):
         ranges = result[key]["ranges"]
         listed = sum(any(first <= number <= last for first, last in ranges) for number in numbers)

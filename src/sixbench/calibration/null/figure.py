@@ -71,9 +71,9 @@ class _Figure:
         decided = [item for item in self.result.primary if item.is_decided]
         largest = 1
         for workload in self._workloads:
-            own = [item for item in decided if item.planned.kind.workload == workload]
-            largest = max(largest, len(own))
-            self._ordered(axes, workload, own)
+            of_workload = [item for item in decided if item.planned.kind.workload == workload]
+            largest = max(largest, len(of_workload))
+            self._ordered(axes, workload, of_workload)
         self._band(axes, largest)
         axes.plot([_LEAST, 1], [_LEAST, 1], color=style.MUTED, linewidth=0.8, zorder=1)
         axes.set_xscale("log")
@@ -87,8 +87,8 @@ class _Figure:
         axes.set_ylabel("p-value (log scale)")
         axes.set_title("No difference: is one declared?")
 
-    def _ordered(self, axes: Axes, workload: str, own: Sequence[JudgedMetric]) -> None:
-        ordered = sorted(own, key=_p_value)
+    def _ordered(self, axes: Axes, workload: str, of_workload: Sequence[JudgedMetric]) -> None:
+        ordered = sorted(of_workload, key=_p_value)
         if not ordered:
             return
         gid = f"q-{workload}"

@@ -206,12 +206,12 @@ def judge(planned: Sequence[PlannedComparison], runs: Sequence[Run]) -> NullResu
     changed: list[JudgedMetric] = []
     pairs: dict[tuple[str, str, int], list[tuple[PlannedComparison, Pairs]]] = {}
     for planned_comparison, run in zip(planned, runs, strict=True):
-        own = _judged(planned_comparison, run)
+        of_comparison = _judged(planned_comparison, run)
         if planned_comparison.kind.is_changed:
-            changed.extend(item for item in own if item.is_primary)
+            changed.extend(item for item in of_comparison if item.is_primary)
             continue
-        judged.extend(own)
-        for item in own:
+        judged.extend(of_comparison)
+        for item in of_comparison:
             metric = METRICS[item.finding.metric]
             if metric.scale == "ratio" and item.finding.ratio is not None:
                 key = (planned_comparison.kind.workload, metric.name, planned_comparison.blocks)

@@ -114,9 +114,9 @@ class _Overall(Observer):
         self._measured = 0
         self._started_ns = time.monotonic_ns()
 
-    def compared(self, one: PlannedComparison, run: Run) -> None:
+    def compared(self, planned_comparison: PlannedComparison, run: Run) -> None:
         """All of its trials are there, with their repeats."""
-        self._planned -= one.trials
+        self._planned -= planned_comparison.trials
         self._before += len(run.trials)
 
     def planned(self, experiment: Experiment, directory: str, done: int) -> None:

@@ -45,7 +45,7 @@ def text(result: NullResult) -> str:
     """The result as sentences and tables."""
     names = [*table.sentences(result), *(f"! {warning}" for warning in table.warnings(result))]
     parts = [textwrap.fill(sentence, _TEXT_WIDTH) for sentence in names]
-    for made in table.tables(result):
-        heads = [column.name for column in made.columns]
-        parts.append(f"\n{made.title}\n{aligned([heads, *made.rows], [column.align for column in made.columns])}")
+    for table_ in table.tables(result):
+        heads = [column.name for column in table_.columns]
+        parts.append(f"\n{table_.title}\n{aligned([heads, *table_.rows], [column.align for column in table_.columns])}")
     return "\n".join(parts) + "\n"

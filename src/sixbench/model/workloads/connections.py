@@ -93,11 +93,11 @@ def _summarise(params: Params, client: Result, server: Result) -> TrialMeasureme
         measured.reject(ReasonKind.NOTHING_ARRIVED, f"none of {client['attempts']} connections was established")
     elif establishing is not None:
         measured.metrics["establishment_rate_per_s"] = establishing
-    own = {reason: count for reason, count in failed.items() if reason in TESTERS_OWN}
-    if own:
-        words = f"the client could not begin all connections: {in_words(own)}"
+    testers_failures = {reason: count for reason, count in failed.items() if reason in TESTERS_OWN}
+    if testers_failures:
+        words = f"the client could not begin all connections: {in_words(testers_failures)}"
         measured.reject(ReasonKind.TESTER_LIMITED, words)
-    others = failed.keys() - own.keys()
+    others = failed.keys() - testers_failures.keys()
     if others:
         measured.notes.append(f"connections that failed: {in_words({item: failed[item] for item in sorted(others)})}")
     if client["lost"]:

@@ -150,8 +150,8 @@ TOLERANCE = Parameter(
 
 def rate_pps(params: Params, direction: str) -> float:
     """The rate of a direction, before any step."""
-    own = params.get(PACKET_RATE_REVERSE.column) if direction == "reverse" else None
-    return float(PACKET_RATE.of(params) if own is None else own)
+    reverse_pps = params.get(PACKET_RATE_REVERSE.column) if direction == "reverse" else None
+    return float(PACKET_RATE.of(params) if reverse_pps is None else reverse_pps)
 
 
 def due_before(params: Params, direction: str, time_ns: float) -> float:

@@ -47,17 +47,17 @@ def _summarise(params: Params, client: Result, server: Result) -> TrialMeasureme
     measured.metrics["attempts_per_connection"] = sum(client[f"ipv{family}"]["begun"] for family in FAMILIES) / races
     fastest_ns = []
     for family in FAMILIES:
-        own, name = client[f"ipv{family}"], f"IPv{family}"
+        of_family, name = client[f"ipv{family}"], f"IPv{family}"
         alone = TrialMeasurements()
-        histogram(alone, own["alone"], "connect", f"connect_ipv{family}", "mean")
+        histogram(alone, of_family["alone"], "connect", f"connect_ipv{family}", "mean")
         measured.histograms.update(alone.histograms)
         for column, value in alone.metrics.items():
             measured.metrics[column] = value
             fastest_ns.append(_answered_ns(params, family) + value)
-        measured.notes.extend(_failures(f"over {name} alone, connections failed", own["alone"]["failed"]))
-        measured.notes.extend(_failures(f"attempts over {name} failed", own["failed"]))
-        if _connections(own) and not server["accepted_by_family"][f"ipv{family}"]:
-            words = f"{_connections(own)} connections over {name}, of which the server accepted none"
+        measured.notes.extend(_failures(f"over {name} alone, connections failed", of_family["alone"]["failed"]))
+        measured.notes.extend(_failures(f"attempts over {name} failed", of_family["failed"]))
+        if _connections(of_family) and not server["accepted_by_family"][f"ipv{family}"]:
+            words = f"{_connections(of_family)} connections over {name}, of which the server accepted none"
             measured.reject(ReasonKind.LEDGER, words)
     if fastest_ns:
         measured.metrics["time_lost_ns"] = measured.metrics["connect_mean_ns"] - min(fastest_ns)
@@ -74,9 +74,9 @@ def _failures(what: str, failed: Mapping[str, int]) -> list[str]:
     return [f"{what}: {in_words(failed)}"] if failed else []
 
 
-def _connections(own: Mapping[str, Any]) -> int:
+def _connections(of_family: Mapping[str, Any]) -> int:
     """Number of connections that were made over one family, alone or as the winner."""
-    return int(own["wins"]) + int(own["alone"]["connect"]["count"])
+    return int(of_family["wins"]) + int(of_family["alone"]["connect"]["count"])
 
 
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:

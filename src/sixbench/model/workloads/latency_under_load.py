@@ -44,12 +44,14 @@ def _summarise(params: Params, client: Result, server: Result) -> TrialMeasureme
     measured = TrialMeasurements()
     of_parts: dict[str, TrialMeasurements] = {}
     for part in _parts(params):
-        own = KINDS[part.workload].summarise(part.params, client["parts"][part.name], server["parts"][part.name])
-        of_parts[part.name] = own
-        measured.invalid.extend(reason.of(part.name) for reason in own.invalid)
-        measured.notes.extend(f"{part.name}: {note}" for note in own.notes)
-        measured.series.update({f"{part.name}_{name}": series for name, series in own.series.items()})
-        measured.histograms.update({f"{name}_{part.name}": entry for name, entry in own.histograms.items()})
+        measured_part = KINDS[part.workload].summarise(
+            part.params, client["parts"][part.name], server["parts"][part.name]
+        )
+        of_parts[part.name] = measured_part
+        measured.invalid.extend(reason.of(part.name) for reason in measured_part.invalid)
+        measured.notes.extend(f"{part.name}: {note}" for note in measured_part.notes)
+        measured.series.update({f"{part.name}_{name}": series for name, series in measured_part.series.items()})
+        measured.histograms.update({f"{name}_{part.name}": entry for name, entry in measured_part.histograms.items()})
     for name in ("goodput_bps", "goodput_reverse_bps"):
         if name in of_parts[LOAD].metrics:
             measured.metrics[name] = of_parts[LOAD].metrics[name]

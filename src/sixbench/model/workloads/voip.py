@@ -128,8 +128,8 @@ def _check(params: Params, _: frozenset[Family]) -> Wrong | None:
 
 
 def _agent_params(params: Params) -> dict[str, Scalar]:
-    own = {parameter.column for parameter in VOICE_PARAMETERS}
-    asked = {column: value for column, value in params.items() if column not in own}
+    voice_columns = {parameter.column for parameter in VOICE_PARAMETERS}
+    asked = {column: value for column, value in params.items() if column not in voice_columns}
     asked |= {"datagram_bytes": _datagram_bytes(params), "gaps_mean_ns": _packetisation_ns(params)}
     if _has_vad(params):
         asked |= {"on_off": "exponential", "on_ns": TALK_NS, "off_ns": PAUSE_NS}

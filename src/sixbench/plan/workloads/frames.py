@@ -184,8 +184,8 @@ def links_in_the_way(topology: Topology, bits: Iterable[OtherBits] = ()) -> Iter
     """The problem with links that have addresses of those networks."""
     taken = pools(bits)
     for link in topology.links:
-        own = [address.network for address in (link.ends[0].ipv4, link.ends[0].ipv6) if address is not None]
-        for network in own:
+        networks = [address.network for address in (link.ends[0].ipv4, link.ends[0].ipv6) if address is not None]
+        for network in networks:
             for pool in taken:
                 if _overlap(pool, network):
                     yield f"frames go to networks of {pool}, and {link.name} has {network}; give it another prefix"

@@ -41,10 +41,10 @@ def drawings(run: Run, analysis: Analysis) -> list[Drawing]:
         *timeline.drawings(context, run),
     ]
     for workload in dict.fromkeys(item.workload for item in items):
-        own = [item for item in items if item.workload == workload]
+        of_workload = [item for item in items if item.workload == workload]
         primary = WORKLOADS[workload].primary if workload in WORKLOADS else None
-        results += sweep.drawings(context, [item for item in own if item.main is not None], primary)
-        results += dots.drawings(context, [item for item in own if item.main is None])
+        results += sweep.drawings(context, [item for item in of_workload if item.main is not None], primary)
+        results += dots.drawings(context, [item for item in of_workload if item.main is None])
         results += [drawing for drawing in later if drawing.workload == workload]
     results += published.drawings(context, analysis.published)
     results += paper_tables.drawings(analysis.tables)

@@ -33,11 +33,11 @@ def draw(
     beyond: list[cut.DrawnInterval] = []
     _noise(axes, shown, column, beyond)
     for order, path in enumerate(present):
-        own = sorted((c for c in shown if c.finding.path == path.name), key=lambda c: _level(c, column))
+        of_path = sorted((c for c in shown if c.finding.path == path.name), key=lambda c: _level(c, column))
         gid, moved_pt = f"c{index}-{order}", shift_pt(order, len(present))
-        points = [LevelPoint(at=_level(c, column), value=c.value, low=c.low, high=c.high) for c in own]
+        points = [LevelPoint(at=_level(c, column), value=c.value, low=c.low, high=c.high) for c in of_path]
         line(axes, path, points, order=order, moved_pt=moved_pt, gid=gid)
-        for change in own:
+        for change in of_path:
             at = _level(change, column)
             beyond.append(
                 cut.DrawnInterval(place=at, low=change.low, high=change.high, colour=path.colour, shift_pt=moved_pt)
@@ -45,8 +45,8 @@ def draw(
             _pairs(axes, change, at, path.colour, moved_pt)
             if rows.contradicts_theory(change.finding):
                 style.ring(axes, at, change.value)
-        tips[gid] = [_tip(path.name, change, column) for change in own]
-        expected = [(_level(c, column), rows.expected_ratio(c.finding)) for c in own]
+        tips[gid] = [_tip(path.name, change, column) for change in of_path]
+        expected = [(_level(c, column), rows.expected_ratio(c.finding)) for c in of_path]
         theory = [(at, words.as_percent(ratio)) for at, ratio in expected if ratio is not None]
         if theory:
             axes.plot(*zip(*theory, strict=True), color=path.colour, linestyle=(0, (4, 2)), linewidth=1, zorder=1.5)

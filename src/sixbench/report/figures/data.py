@@ -52,8 +52,8 @@ class Context:
     def baselines(self, items: Iterable[Finding | Estimate]) -> str:
         """Baselines of paths at the combinations of these, in words."""
         names = {item.combination for item in items}
-        own = [combination for combination in self.experiment.combinations if combination.name in names]
-        return " or ".join(dict.fromkeys(map(self.experiment.baseline_of, own))) or self.experiment.baseline
+        of_names = [combination for combination in self.experiment.combinations if combination.name in names]
+        return " or ".join(dict.fromkeys(map(self.experiment.baseline_of, of_names))) or self.experiment.baseline
 
     @property
     def confidence(self) -> str:

@@ -52,7 +52,7 @@ def _of_workload(context: Context, workload: str, findings: list[Finding]) -> li
         pages,
         name=f"{workload}-changes",
         title=f"{words.workload_title(workload)}{f', {constant}' if constant else ''}: change against {against}",
-        captions=[_caption(context, left_out if own is of_pages[-1] else 0, own) for own in of_pages],
+        captions=[_caption(context, left_out if page_rows is of_pages[-1] else 0, page_rows) for page_rows in of_pages],
         section="workload",
         workload=workload,
         ranks=count(1),

@@ -88,7 +88,7 @@ class _ByKernel:
         kernels = [name for name in self.context.experiment.kernels if any(_on(e, name) for e in panel.estimates)]
         present = self.context.paths(estimate.path for estimate in panel.estimates)
         for order, path in enumerate(present):
-            own = [e for name in kernels for e in panel.estimates if _on(e, name) and e.path == path.name]
+            of_path = [e for name in kernels for e in panel.estimates if _on(e, name) and e.path == path.name]
             points = [
                 LevelPoint(
                     at=kernels.index(str(e.levels[COLUMN])),
@@ -96,13 +96,13 @@ class _ByKernel:
                     low=words.finite(e.ci_low),
                     high=words.finite(e.ci_high),
                 )
-                for e in own
+                for e in of_path
             ]
             gid = f"k{index}-{order}"
             # No line, because kernels are categories, with no values between them.
             moved_pt = shift_pt(order, len(present), _DODGE_PT)
             line(axes, path, points, divisor=divisor, order=0, moved_pt=moved_pt, gid=gid, is_joined=False)
-            self.tips[gid] = [data.tip(path, e, COLUMN, None) for e in own]
+            self.tips[gid] = [data.tip(path, e, COLUMN, None) for e in of_path]
         axes.set_xticks(range(len(kernels)), [name.removeprefix("debian-") for name in kernels])
         axes.set_xlim(-0.5, len(kernels) - 0.5)
         axes.grid(axis="x", visible=False)

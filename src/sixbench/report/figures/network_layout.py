@@ -101,8 +101,8 @@ class NetworkLayout:
         results = []
         for path in paths:
             nodes = list(dict.fromkeys(path.way.nodes)) if path.way else list(self.places.route)
-            own = not row or nodes != list(row)
-            if own and path.way is None:
+            has_own_row = not row or nodes != list(row)
+            if has_own_row and path.way is None:
                 continue
             step = (self.span[1] - self.span[0]) / max(1, len(nodes) - 1)
             spread = {node: self.span[0] + index * step for index, node in enumerate(nodes)}
@@ -110,8 +110,8 @@ class NetworkLayout:
                 Strip(
                     described=path,
                     look=context.styles[path.path.name],
-                    places=spread if own else row,
-                    names=own,
+                    places=spread if has_own_row else row,
+                    names=has_own_row,
                     is_titled_above=self.is_down,
                     least_pt=style.LEAST_PT if self.is_down else strips.SMALLEST_PT,
                 )

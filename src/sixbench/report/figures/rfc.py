@@ -58,11 +58,11 @@ class CurvePanel:
 
 def drawings(context: Context, run: Run) -> list[Drawing]:
     """A figure of the throughputs, and one of each other test with values. None for a run that is no such test."""
-    found = []
+    drawn = []
     results = [at_size for at_size in results_of(run) if not at_size.is_tester]
     throughputs = _throughputs([result for result in results if result.traffic == PLAIN])
     if throughputs.curves:
-        found.append(
+        drawn.append(
             _drawing(
                 context,
                 "throughput",
@@ -76,13 +76,13 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
         )
     by_traffic = rfc_traffic.drawing(context, results)
     if by_traffic is not None:
-        found.append(by_traffic)
+        drawn.append(by_traffic)
     values = [item for item in values_of(run) if item.traffic == PLAIN]
     for name in dict.fromkeys(item.test for item in values):
         panels = _panels([item for item in values if item.test == name])
         if panels:
-            found.append(_drawing(context, name, TESTS[name].title, _CAPTION, panels))
-    return found
+            drawn.append(_drawing(context, name, TESTS[name].title, _CAPTION, panels))
+    return drawn
 
 
 _CAPTION = (
@@ -139,8 +139,8 @@ def _panels(results: Sequence[RfcTestResults]) -> list[CurvePanel]:
         ]
     panels = []
     for name in dict.fromkeys(value.name for result in results for value in result.values):
-        own = [replaced for result in results if (replaced := _only(result, name)).values]
-        panel = _panel(own, name, FRAME_SIZE)
+        of_name = [replaced for result in results if (replaced := _only(result, name)).values]
+        panel = _panel(of_name, name, FRAME_SIZE)
         if panel.curves:
             panels.append(panel)
     return panels

@@ -129,8 +129,8 @@ class _Document:
         tables = matrices.matrices(self.analysis, self.experiment.statistics.confidence)
         titles = {words.workload_title(name): name for name in rows.by_workload(self.analysis.estimates)}
         keyed = groupby(tables, lambda item: (item.subject, tuple(item.columns)))
-        for number, ((title, columns), own) in enumerate(keyed, start=1):
-            blocks = [RowBlock(heading=item.detail, rows=item.rows) for item in own]
+        for number, ((title, columns), matrices_of_title) in enumerate(keyed, start=1):
+            blocks = [RowBlock(heading=item.detail, rows=item.rows) for item in matrices_of_title]
             name = titles.get(title, slug(title))
             yield Float(
                 label=f"{self.prefix}-{name}-by-{slug(columns[0].name)}-{number}",

@@ -41,8 +41,8 @@ def of_both_directions(
     for name, *columns in quantities:
         for direction, column in zip(("forward", "reverse"), columns, strict=True):
             stamped = _stamped(valid, direction) if may_be_stamped else []
-            own = [record for record, _ in stamped] or valid
-            values = [record.metrics[column] for record in own if column in record.metrics]
+            usable = [record for record, _ in stamped] or valid
+            values = [record.metrics[column] for record in usable if column in record.metrics]
             called = f"{name}, {direction}"
             value = summary(called, "ns", values, place=place, rate_pps=place.throughput_pps, remark=remark)
             results.append(_by_hardware(value, [item for _, item in stamped]))

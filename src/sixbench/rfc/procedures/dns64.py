@@ -150,8 +150,8 @@ def _values(records: Sequence[TrialRecord], place: RfcPlace) -> list[Value]:
         [tester] = _values(place.without_device, replace(place, is_tester=True))
         self_test = _self_test(values, tester, place.without_device)
         remarks.append(self_test.text)
-    own = summary("answers", "1/s", values, place=place, remark="; ".join(remarks))
-    return [replace(own, is_testers=is_testers, self_test=self_test)]
+    answers = summary("answers", "1/s", values, place=place, remark="; ".join(remarks))
+    return [replace(answers, is_testers=is_testers, self_test=self_test)]
 
 
 def _remarks(rates: Sequence[AnswerRate]) -> list[str]:

@@ -111,8 +111,8 @@ def _values(records: Sequence[TrialRecord], place: RfcPlace) -> list[Value]:
     fewest = min((rate.count for rate in results if rate.per_s), default=place.lengths.connections)
     if fewest < place.lengths.connections:
         remarks.append(f"with {fewest} connections: more were not all kept at {FIRST_PER_S}/s")
-    own = summary("connections established", "1/s", known, place=place, remark="; ".join(remarks))
-    return [replace(own, is_testers=any(rate.is_testers for rate in results))]
+    established = summary("connections established", "1/s", known, place=place, remark="; ".join(remarks))
+    return [replace(established, is_testers=any(rate.is_testers for rate in results))]
 
 
 def unfit(path: Path, network: Network) -> str | None:

@@ -35,10 +35,10 @@ def _values(records: Sequence[TrialRecord], place: RfcPlace) -> list[Value]:
     values = []
     for percent in range(100, 0, -STEP_PERCENT):
         rate_pps = _rate_pps(place, percent)
-        own = [record for record in records if load_of(record) == rate_pps]
-        if not own:
+        at_rate = [record for record in records if load_of(record) == rate_pps]
+        if not at_rate:
             continue
-        load_trials = [trial for record in own if (trial := load_trial(record)) is not None]
+        load_trials = [trial for record in at_rate if (trial := load_trial(record)) is not None]
         values.append(
             Value(
                 name=f"loss at {percent} %",
@@ -46,7 +46,7 @@ def _values(records: Sequence[TrialRecord], place: RfcPlace) -> list[Value]:
                 value=load_trials[-1].loss_ratio if load_trials else None,
                 trials=len(load_trials),
                 rate_pps=rate_pps,
-                remark=of_tester if load_trials else _why_not(own),
+                remark=of_tester if load_trials else _why_not(at_rate),
             )
         )
     return values

@@ -23,7 +23,9 @@ def _values(records: Sequence[TrialRecord], place: RfcPlace) -> list[Value]:
     for direction, side, end in _ENDS:
         signed = [entry for record in valid if (entry := _signed(getattr(record, side), end)) is not None]
         for name, key in _NAMES:
-            values = [float(one[key]) for one in signed if isinstance(one.get(key), (int, float))]
+            values = [
+                float(side_values[key]) for side_values in signed if isinstance(side_values.get(key), (int, float))
+            ]
             called = f"{name}, {direction}"
             results.append(summary(called, "ns", values, place=place, rate_pps=place.throughput_pps, remark=remark))
     return results
