@@ -25,7 +25,7 @@ async function show() {
   await takeToken();
   const [name, ...rest] = location.hash.replace(/^#\/?/, "").split("?")[0].split("/").map(decoded);
   const screen = Object.hasOwn(SCREENS, name) ? name : "runs";
-  const own = ++turn;
+  const turnHere = ++turn;
   shown = screen;
   leave();
   leave = () => {};
@@ -39,13 +39,13 @@ async function show() {
   try {
     const end = await SCREENS[screen](place, ...rest);
     moment.remove();
-    if (own !== turn) return end?.();
+    if (turnHere !== turn) return end?.();
     leave = end ?? leave;
   } catch (error) {
     place.replaceChildren(h("h1", {}, "That did not work"), h("p", { class: "warning", role: "alert" }, error.message),
       h("p", {}, h("a", { href: "#/runs" }, "All runs")));
   }
-  if (own === turn) document.title = `${place.querySelector("h1")?.textContent ?? "sixbench"} – sixbench`;
+  if (turnHere === turn) document.title = `${place.querySelector("h1")?.textContent ?? "sixbench"} – sixbench`;
 }
 
 // A choice that leads to the same screen keeps the focus, so that the arrow keys go through its values.

@@ -55,14 +55,14 @@ export class Chart {
 
   draw() {
     const all = [...this.lines.values()];
-    if (!all.some(([, values]) => values.some((one) => one !== null))) return;
+    if (!all.some(([, values]) => values.some((number) => number !== null))) return;
     this.element.hidden = false;
     const most = all.flatMap(([, values]) => values).reduce((a, b) => Math.max(a, b), 0);
     [this.factor, this.shown] = scaleOf(most, this.unit);
-    const data = all.length > 1 ? uPlot.join(all) : all[0].map((one) => [...one]);
+    const data = all.length > 1 ? uPlot.join(all) : all[0].map((column) => [...column]);
     if (this.plot) this.plot.setData(data);
     else this.make(data);
-    const counts = all.map(([, values]) => values.filter((one) => one !== null).length - (this.ofIntervals ? 1 : 0)).reduce((a, b) => a + b);
+    const counts = all.map(([, values]) => values.filter((number) => number !== null).length - (this.ofIntervals ? 1 : 0)).reduce((a, b) => a + b);
     this.canvas.setAttribute("aria-label", `${this.title} over time: ${counts} values, ${this.words(most)} at most`);
     this.read(this.plot.cursor.idx);
   }
@@ -79,8 +79,8 @@ export class Chart {
       cursor: { drag: { x: false, y: false }, y: false },
       hooks: { setCursor: [({ cursor }) => this.read(cursor.idx)] },
       scales: { x: { time: false, range: (_, __, most) => [0, most || 1] }, y: { range: (_, least, most) => [Math.min(0, least ?? 0), most > 0 ? most * 1.04 : 1] } },
-      axes: [{ ...axis, size: 34, values: (_, marks) => marks.map((one) => `${digits(one)} s`) },
-        { ...axis, size: 52, space: 26, values: (_, marks) => marks.map((one) => digits(one / this.factor)) }],
+      axes: [{ ...axis, size: 34, values: (_, marks) => marks.map((mark) => `${digits(mark)} s`) },
+        { ...axis, size: 52, space: 26, values: (_, marks) => marks.map((mark) => digits(mark / this.factor)) }],
       series: [{}, ...names.map((name, index) => ({
         label: name, stroke: stroke(name), width: 2, fill: names.length > 1 ? undefined : `${stroke(name)}24`, fillTo: 0, dash: DASHES[index % 4], points: { show: (plot) => plot.data[0].length < 2, size: 6 }, spanGaps: false, paths: this.ofIntervals ? level : undefined,
       }))],

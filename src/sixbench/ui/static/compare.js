@@ -15,33 +15,33 @@ const values = (heads, rows, tones) => {
   return table(heads.slice(0, shown), rows.map((row, index) => [...row.slice(0, heads.length - 1), row.at(-1) && h("span", { class: `badge ${tones[index]}` }, row.at(-1))].slice(0, shown)), "values");
 };
 
-function against(one, heads) {
-  const head = h("h2", {}, `${one.run} against ${one.reference}`);
-  if (one.refused) return h("section", { class: "against" }, head, h("p", { class: "warning" }, one.refused));
-  const settings = one.settings.length
-    ? h("details", {}, h("summary", {}, one.settings.length === 1 ? "1 setting differs" : `${one.settings.length} settings differ`), scrolling("Settings that differ", table(["setting", one.reference, one.run], one.settings.map(({ name, old, new: now }) => [name, old ?? "", now ?? ""]))))
+function against(comparison, heads) {
+  const head = h("h2", {}, `${comparison.run} against ${comparison.reference}`);
+  if (comparison.refused) return h("section", { class: "against" }, head, h("p", { class: "warning" }, comparison.refused));
+  const settings = comparison.settings.length
+    ? h("details", {}, h("summary", {}, comparison.settings.length === 1 ? "1 setting differs" : `${comparison.settings.length} settings differ`), scrolling("Settings that differ", table(["setting", comparison.reference, comparison.run], comparison.settings.map(({ name, old, new: now }) => [name, old ?? "", now ?? ""]))))
     : h("p", {}, "Machine, versions and experiment are the same.");
-  return h("section", { class: "against" }, head, h("p", {}, one.conclusion), settings,
-    one.tables.map(({ heading, rows, tones }) => [h("h3", {}, heading), scrolling(heading, values(heads.map((name) => ({ old: one.reference, new: one.run })[name] ?? name), rows, tones))]),
-    one.left_out > 0 && h("p", { class: "quiet" }, `${one.left_out} more without a certain change: see sixbench compare --all.`),
-    one.lacking.map((line) => h("p", { class: "warning" }, line)));
+  return h("section", { class: "against" }, head, h("p", {}, comparison.conclusion), settings,
+    comparison.tables.map(({ heading, rows, tones }) => [h("h3", {}, heading), scrolling(heading, values(heads.map((name) => ({ old: comparison.reference, new: comparison.run })[name] ?? name), rows, tones))]),
+    comparison.left_out > 0 && h("p", { class: "quiet" }, `${comparison.left_out} more without a certain change: see sixbench compare --all.`),
+    comparison.lacking.map((line) => h("p", { class: "warning" }, line)));
 }
 
-function place(one) {
+function place(combination) {
   const svg = s("svg", { class: "dots", role: "img" });
-  drawDots(svg, one, one.rows, one.values, one.colours);
-  return h("section", { class: "combination" }, h("h3", {}, one.title), h("div", { class: "plot" }, svg));
+  drawDots(svg, combination, combination.rows, combination.values, combination.colours);
+  return h("section", { class: "combination" }, h("h3", {}, combination.title), h("div", { class: "plot" }, svg));
 }
 
 export async function showCompare(screen, ...names) {
   const wanted = new URLSearchParams(location.hash.split("?")[1]).get("reference");
-  const found = await ask(`/api/compare?${names.map((name) => `run=${encodeURIComponent(name)}`).join("&")}${wanted === null ? "" : `&reference=${encodeURIComponent(wanted)}`}`);
+  const compared = await ask(`/api/compare?${names.map((name) => `run=${encodeURIComponent(name)}`).join("&")}${wanted === null ? "" : `&reference=${encodeURIComponent(wanted)}`}`);
   const reference = h("select", { id: "reference", onchange: () => { location.hash = `#/compare/${names.map(encodeURIComponent).join("/")}?reference=${encodeURIComponent(reference.value)}`; } },
-    found.runs.map((run, index) => h("option", { value: run.run, selected: run.run === found.reference }, `${run.run}${index ? "" : " (the oldest)"}`)));
+    compared.runs.map((run, index) => h("option", { value: run.run, selected: run.run === compared.reference }, `${run.run}${index ? "" : " (the oldest)"}`)));
   screen.append(h("h1", {}, `${names.length} runs compared`), h("div", { class: "bar" }, h("label", { for: "reference" }, "against"), reference),
-    h("ul", { class: "runs-list" }, found.runs.map((run) => h("li", { class: "run" }, h("div", { class: "run-head" }, badge(run.problem ? "unreadable" : run.state), h("span", { class: "quiet" }, date(run.started_realtime_ns)), run.run === found.reference && h("strong", {}, "reference")),
+    h("ul", { class: "runs-list" }, compared.runs.map((run) => h("li", { class: "run" }, h("div", { class: "run-head" }, badge(run.problem ? "unreadable" : run.state), h("span", { class: "quiet" }, date(run.started_realtime_ns)), run.run === compared.reference && h("strong", {}, "reference")),
       h("p", {}, h("a", { href: `#/result/${encodeURIComponent(run.run)}` }, run.run), run.kernel && ` · Linux ${run.kernel}`, run.machine && ` · ${run.machine}`), h("p", { class: "answer" }, run.state === "running" || run.state === "interrupted" ? "The run has not reached its planned end." : run.answer)))),
     h("p", { class: "quiet" }, "Within a run, paths are compared pair by pair, each pair from one block. Trials of different runs come from different blocks and form no pairs, so runs are compared unpaired, by Welch's t. Better and worse are adjusted by Holm within each metric."),
-    ...found.against.map((one) => against(one, found.heads)),
-    h("h2", {}, "All trials"), ...found.places.map(place), h("p", { class: "quiet" }, "A dot is one trial; hollow dots are invalid trials, which no statistic uses."));
+    ...compared.against.map((comparison) => against(comparison, compared.heads)),
+    h("h2", {}, "All trials"), ...compared.places.map(place), h("p", { class: "quiet" }, "A dot is one trial; hollow dots are invalid trials, which no statistic uses."));
 }

@@ -11,7 +11,7 @@ const aside = (block) => (block > 30 ? (((block * 5) % 9) - 4) * 1.7 : 0);
 function ticks(most) {
   if (!(most > 0)) return [0];
   const power = 10 ** Math.floor(Math.log10(most));
-  const step = [0.2, 0.25, 0.5, 1, 2].map((one) => one * power).find((one) => most / one < 5);
+  const step = [0.2, 0.25, 0.5, 1, 2].map((share) => share * power).find((width) => most / width < 5);
   return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, index) => index * step);
 }
 
@@ -31,7 +31,7 @@ export function drawDots(svg, { metric, unit: base }, rows, values, colours) {
   const x = (value) => left + (value / top) * (WIDTH - left - RIGHT);
   const y = (index) => index * row + (above ? 29 : 13);
   const places = new Map(rows.map((name, index) => [name, index]));
-  const dot = (one) => s("circle", { class: `dot ${one.status} of-${colours[places.get(one.row)]}`, cx: x(one.value), cy: y(places.get(one.row)) + aside(one.block), r: 4.5 }, s("title", {}, `${one.row}, block ${one.block}: ${digits(one.value / factor)} ${unit}, ${one.status}`));
+  const dot = (trial) => s("circle", { class: `dot ${trial.status} of-${colours[places.get(trial.row)]}`, cx: x(trial.value), cy: y(places.get(trial.row)) + aside(trial.block), r: 4.5 }, s("title", {}, `${trial.row}, block ${trial.block}: ${digits(trial.value / factor)} ${unit}, ${trial.status}`));
   svg.classList.toggle("dense", values.length > MANY);
   svg.setAttribute("aria-label", `${metric} of each trial, ${values.length} so far`);
   if (same) {

@@ -4,13 +4,13 @@ import { ask, h } from "./dom.js";
 
 const OPEN_WAYS = 4; // more of them are folded, since each has a table
 
-const placeOf = (way) => h("ol", { class: "hops", start: "0" },
-  h("li", { class: way.limiting === 0 && "limiting" }, "this machine's link", way.limiting === 0 && h("strong", {}, " limits it")),
-  way.hops.map((hop) => h("li", { class: way.limiting === hop.index && "limiting" }, hop.address ?? "no answer", way.limiting === hop.index && h("strong", {}, " limits it"))));
+const placeOf = (direction) => h("ol", { class: "hops", start: "0" },
+  h("li", { class: direction.limiting === 0 && "limiting" }, "this machine's link", direction.limiting === 0 && h("strong", {}, " limits it")),
+  direction.hops.map((hop) => h("li", { class: direction.limiting === hop.index && "limiting" }, hop.address ?? "no answer", direction.limiting === hop.index && h("strong", {}, " limits it"))));
 
-const wayOf = (way) => h("section", {}, h("h3", {}, `${way.path}, ${way.direction}`),
-  h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": `Path MTU, ${way.path} ${way.direction}` }, h("table", {}, h("tbody", {}, way.facts.map((one) => h("tr", {}, h("th", { scope: "row" }, one.name), h("td", {}, one.value)))))),
-  way.hops.length ? [h("p", { class: "quiet" }, "Hops, from 0:"), placeOf(way)] : h("p", { class: "quiet" }, "The hops were not measured, because packets of the interface's MTU arrive."));
+const wayOf = (direction) => h("section", {}, h("h3", {}, `${direction.path}, ${direction.direction}`),
+  h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": `Path MTU, ${direction.path} ${direction.direction}` }, h("table", {}, h("tbody", {}, direction.facts.map((fact) => h("tr", {}, h("th", { scope: "row" }, fact.name), h("td", {}, fact.value)))))),
+  direction.hops.length ? [h("p", { class: "quiet" }, "Hops, from 0:"), placeOf(direction)] : h("p", { class: "quiet" }, "The hops were not measured, because packets of the interface's MTU arrive."));
 
 export async function drawPathMtus(place, name) {
   const { ways } = await ask(`/api/runs/${encodeURIComponent(name)}/path-mtu`);

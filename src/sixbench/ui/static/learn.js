@@ -6,7 +6,7 @@ import { drawTopology } from "./topology.js";
 const SIZES = [128, 1280, 1400, 1500];
 
 function packet(step) {
-  const parts = [...step.headers.map((one) => ({ ...one, kind: one.name.toLowerCase().replace(/[^a-z0-9]/g, "") })), { name: "payload", bytes: step.payload_bytes, kind: "payload" }];
+  const parts = [...step.headers.map((header) => ({ ...header, kind: header.name.toLowerCase().replace(/[^a-z0-9]/g, "") })), { name: "payload", bytes: step.payload_bytes, kind: "payload" }];
   const drawn = h("div", { class: "packet", "aria-hidden": "true" });
   for (const { name, bytes, kind } of parts) {
     if (!bytes) continue;
@@ -19,7 +19,7 @@ function packet(step) {
 
 const headersTable = (step) => h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Headers" }, h("table", {},
   h("thead", {}, h("tr", {}, ["header", "bytes", "from", "to", "hop limit", "defined by"].map((head) => h("th", { scope: "col" }, head)))),
-  h("tbody", {}, step.headers.map((one) => h("tr", {}, h("th", { scope: "row" }, one.name), h("td", {}, one.bytes), h("td", {}, one.source ?? ""), h("td", {}, one.destination ?? ""), h("td", {}, one.hop_limit ?? ""), h("td", {}, one.reference))))));
+  h("tbody", {}, step.headers.map((header) => h("tr", {}, h("th", { scope: "row" }, header.name), h("td", {}, header.bytes), h("td", {}, header.source ?? ""), h("td", {}, header.destination ?? ""), h("td", {}, header.hop_limit ?? ""), h("td", {}, header.reference))))));
 
 // The NAT44 of the node: the new source of the packet, and the ports from which it chooses one.
 function nat(step) {
@@ -35,10 +35,10 @@ function words(step, before) {
 }
 
 function change(step, before) {
-  const names = (one) => one.headers.map((header) => header.name);
+  const names = (shownStep) => shownStep.headers.map((header) => header.name);
   const lost = before ? names(before).filter((name) => !names(step).includes(name)) : [];
   const gained = before ? names(step).filter((name) => !names(before).includes(name)) : [];
-  const nets = (one) => one.headers.filter((header) => header.source).length;
+  const nets = (shownStep) => shownStep.headers.filter((header) => header.source).length;
   let text = before ? `${step.near} forwards it as it is.` : `${step.near} sends it.`;
   if (before && gained.length && lost.length) text = `${step.near} translates it: ${lost.join(", ")} becomes ${gained.join(", ")}.`;
   else if (before && (gained.length || nets(step) > nets(before))) text = `${step.near} puts ${gained.join(", ") || "a header"} before it.`;
@@ -72,16 +72,16 @@ export async function showLearn(place, wanted, wantedSize) {
   const { svg, light } = drawTopology(topology, `The path of a packet over ${known}`);
   const go = (path, bytes) => { location.hash = `#/learn/${encodeURIComponent(path)}/${bytes}`; };
   const choice = h("select", { id: "path", onchange: () => go(choice.value, size) }, paths.map((path) => h("option", { value: path.name, selected: path.name === known }, path.name)));
-  const bytes = h("select", { id: "bytes", onchange: () => go(known, bytes.value) }, [...new Set([...SIZES, size])].sort((a, b) => a - b).map((one) => h("option", { value: one, selected: one === size }, `${one} bytes`)));
+  const bytes = h("select", { id: "bytes", onchange: () => go(known, bytes.value) }, [...new Set([...SIZES, size])].sort((a, b) => a - b).map((number) => h("option", { value: number, selected: number === size }, `${number} bytes`)));
   const step = h("div", { class: "step", "aria-live": "polite" });
   let at = 0;
   function turn(by) {
     at = Math.min(lesson.steps.length - 1, Math.max(0, at + by));
-    const one = lesson.steps[at];
+    const shownStep = lesson.steps[at];
     back.disabled = at === 0;
     next.disabled = at === lesson.steps.length - 1;
-    light([{ ...one, headers: one.headers.filter((header) => header.source).map((header) => header.name.toLowerCase()) }]);
-    step.replaceChildren(h("h2", {}, `Step ${at + 1} of ${lesson.steps.length}: from ${one.near} to ${one.far}`), h("p", {}, words(one, lesson.steps[at - 1])), packet(one), h("p", { class: one.fits ? "" : "warning" }, outcome(lesson, at)), headersTable(one));
+    light([{ ...shownStep, headers: shownStep.headers.filter((header) => header.source).map((header) => header.name.toLowerCase()) }]);
+    step.replaceChildren(h("h2", {}, `Step ${at + 1} of ${lesson.steps.length}: from ${shownStep.near} to ${shownStep.far}`), h("p", {}, words(shownStep, lesson.steps[at - 1])), packet(shownStep), h("p", { class: shownStep.fits ? "" : "warning" }, outcome(lesson, at)), headersTable(shownStep));
   }
   const back = h("button", { onclick: () => turn(-1) }, "Back");
   const next = h("button", { onclick: () => turn(1) }, "Next");

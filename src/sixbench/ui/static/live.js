@@ -118,19 +118,19 @@ export async function showLive(place, name) {
   const stop = h("button", { hidden: true }, "Stop and keep finished trials");
   const resume = h("button", { hidden: true }, "Resume");
   const stopping = h("p", { class: "stopping", role: "status" });
-  const told = { ok: 0, invalid: 0, failed: 0 };
+  const tally = { ok: 0, invalid: 0, failed: 0 };
   let grids = new Map(), done = 0, expected = 0, left = "", current = null, queued = false, isNews = false;
   const place_of_grids = h("div", {}), hops = h("div", {}), later = h("details", { class: "folded", hidden: true });
 
   function tell(event, combination) {
     reason.replaceChildren(h("h2", { id: "why" }, `${event.path}, block ${blockWords(event)}: ${event.status}`), h("p", { class: "quiet" }, combination.title),
-      h("ul", {}, event.reasons.map((one) => h("li", {}, one.text, " ", h("code", {}, one.kind)))), h("form", { method: "dialog" }, h("button", {}, "Close")));
+      h("ul", {}, event.reasons.map((reason) => h("li", {}, reason.text, " ", h("code", {}, reason.kind)))), h("form", { method: "dialog" }, h("button", {}, "Close")));
     reason.showModal();
   }
 
   function reset() {
-    grids = new Map(run.combinations.map((one) => [one.name, new Grid(one, one.paths, run.blocks.min, tell, colours)]));
-    Object.assign(told, { ok: 0, invalid: 0, failed: 0 });
+    grids = new Map(run.combinations.map((combination) => [combination.name, new Grid(combination, combination.paths, run.blocks.min, tell, colours)]));
+    Object.assign(tally, { ok: 0, invalid: 0, failed: 0 });
     done = expected = 0;
     current = null;
     place_of_grids.replaceChildren(...[...grids.values()].map((grid) => grid.section));
@@ -154,8 +154,8 @@ export async function showLive(place, name) {
     values(event) { if (event.key === current?.key) now.arrived(event); },
     "sender-values"(event) { if (event.key === current?.key) now.sampled(event); },
     "trial-ended"(event) {
-      told[event.status] += 1;
-      done = told.ok + told.invalid + told.failed;
+      tally[event.status] += 1;
+      done = tally.ok + tally.invalid + tally.failed;
       grids.get(event.combination)?.end(event);
       isNews = true;
     },
@@ -174,17 +174,17 @@ export async function showLive(place, name) {
 
   function draw() {
     queued = false;
-    const whole = Math.max(expected, done, run.blocks.min * run.combinations.reduce((sum, one) => sum + one.paths.length, 0));
+    const whole = Math.max(expected, done, run.blocks.min * run.combinations.reduce((sum, combination) => sum + combination.paths.length, 0));
     bar.max = whole;
     bar.value = done;
-    counts.textContent = [`${done} of ${whole} trials`, told.invalid && `${told.invalid} invalid`, told.failed && `${told.failed} failed`, left].filter(Boolean).join(", ");
+    counts.textContent = [`${done} of ${whole} trials`, tally.invalid && `${tally.invalid} invalid`, tally.failed && `${tally.failed} failed`, left].filter(Boolean).join(", ");
     for (const grid of grids.values()) {
       grid.draw();
       grid.showNow();
     }
     drawLater();
     now.draw();
-    if (isNews && run.combinations.some((one) => one.workload === "pmtu")) drawPathMtus(hops, name).catch((error) => { hops.textContent = error.message; });
+    if (isNews && run.combinations.some((combination) => combination.workload === "pmtu")) drawPathMtus(hops, name).catch((error) => { hops.textContent = error.message; });
     isNews = false;
   }
 
@@ -225,7 +225,7 @@ export async function showLive(place, name) {
     },
   });
   ask("/api/jobs").then(({ jobs }) => {
-    const job = jobs.find((one) => one.run === name && one.state !== "ended");
+    const job = jobs.find((job) => job.run === name && job.state !== "ended");
     stop.hidden = place.dataset.over !== undefined || (!job && run.state !== "running");
     if (job?.state === "waiting") now.tell("The run waits until earlier runs have ended.");
   }, () => {});

@@ -12,23 +12,23 @@ export async function showMeasure(place) {
   const port = field("port", { type: "number", min: 1, max: 65535, value: 5210 });
   const key = field("key", { type: "password", "aria-describedby": "about-key" });
   const options = field("options", { type: "text", value: "-46" });
-  const said = h("div", { class: "said", role: "status" });
+  const messages = h("div", { class: "said", role: "status" });
   const start = h("button", { class: "primary", type: "submit", disabled: true }, "Start");
-  let timer = 0, own = 0;
+  let timer = 0, lastTurn = 0;
 
   const asked = () => ({ host: host.value, port: Number(port.value), key: key.value, options: options.value });
-  const wrong = (problems) => said.replaceChildren(h("pre", { class: "problems", tabindex: "0" }, problems.join("\n")));
+  const wrong = (problems) => messages.replaceChildren(h("pre", { class: "problems", tabindex: "0" }, problems.join("\n")));
 
   async function check() {
-    const turn = ++own;
+    const turn = ++lastTurn;
     start.disabled = true;
-    if (!host.value.trim()) { said.replaceChildren(); return; }
+    if (!host.value.trim()) { messages.replaceChildren(); return; }
     let answer;
     try { answer = await ask("/api/measure/check", asked()); } catch (error) { answer = { problems: [error.message] }; }
-    if (turn !== own) return;
+    if (turn !== lastTurn) return;
     if (answer.problems) { wrong(answer.problems); return; }
     start.disabled = false;
-    said.replaceChildren(h("p", { class: "quiet" }, "The same command in a terminal:"), h("pre", { tabindex: "0" }, answer.command));
+    messages.replaceChildren(h("p", { class: "quiet" }, "The same command in a terminal:"), h("pre", { tabindex: "0" }, answer.command));
   }
 
   async function begin(event) {
@@ -51,7 +51,7 @@ export async function showMeasure(place) {
     labelled(key, "Key", h("p", { class: "quiet", id: "about-key" }, "64 hexadecimal digits, as made by sixbench key; empty for a machine without a key. The page does not store it, and it is in no file and no command line.")),
     labelled(options, "Options, as for iperf3 and sixbench measure"),
     h("ul", { class: "choices", "aria-label": "Options to start with" }, LETTERS.map(([letters, words]) => h("li", {}, h("button", { type: "button", onclick: () => { options.value = letters; check(); } }, h("code", {}, letters), ` ${words}`)))),
-    start, said);
+    start, messages);
   place.append(h("h1", {}, "Two machines"), h("p", { class: "lead" }, "The other machine runs sixbench serve. No network is built: packets cross the real network between the machines, so there is no proof of their path."),
     h("pre", { tabindex: "0" }, "sixbench key bench.key\nsixbench serve -B 0.0.0.0,:: --key bench.key"), form);
   return () => clearTimeout(timer);

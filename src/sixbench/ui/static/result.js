@@ -26,7 +26,7 @@ const FORMS = { latex: "LaTeX", md: "Markdown", csv: "CSV" };
 
 async function showTables(place, base, name) {
   const { tables } = await ask(`${base}/tables`);
-  const which = h("select", { id: "which-table" }, h("option", { value: "" }, "The whole report"), tables.map((one) => h("option", { value: one.name }, `${one.name}: ${one.title}`)));
+  const which = h("select", { id: "which-table" }, h("option", { value: "" }, "The whole report"), tables.map((table) => h("option", { value: table.name }, `${table.name}: ${table.title}`)));
   const text = h("textarea", { readonly: true, rows: 16, "aria-label": "The tables", spellcheck: "false", hidden: true });
   const words = h("span", { class: "quiet", role: "status" });
   const copy = h("button", { hidden: true, onclick: async () => {
@@ -43,11 +43,11 @@ async function showTables(place, base, name) {
   async function show(form) {
     words.textContent = "Loading...";
     try {
-      const made = await ask(`${base}/tables/${form}${which.value && `?table=${encodeURIComponent(which.value)}`}`);
-      text.value = made.text;
+      const written = await ask(`${base}/tables/${form}${which.value && `?table=${encodeURIComponent(which.value)}`}`);
+      text.value = written.text;
       URL.revokeObjectURL(save.href);
-      save.href = URL.createObjectURL(new Blob([made.text], { type: "text/plain" }));
-      save.download = `${name}${made.suffix}`;
+      save.href = URL.createObjectURL(new Blob([written.text], { type: "text/plain" }));
+      save.download = `${name}${written.suffix}`;
       text.hidden = copy.hidden = save.hidden = false;
       problem.hidden = true;
       words.textContent = "";

@@ -41,11 +41,11 @@ const INPUTS = "a, button, input";
 // Puts rows into a list, and does not touch rows that are in place. The focus stays where it is, also in a row that
 // replaces an older one.
 function arrange(list, rows, instead) {
-  const old = [...list.children].find((one) => one.contains(document.activeElement));
+  const old = [...list.children].find((row) => row.contains(document.activeElement));
   const at = old ? [...old.querySelectorAll(INPUTS)].indexOf(document.activeElement) : -1;
   const wanted = new Set(rows);
-  for (const one of [...list.children]) if (!wanted.has(one)) one.remove();
-  rows.forEach((one, index) => { if (list.children[index] !== one) list.insertBefore(one, list.children[index] ?? null); });
+  for (const row of [...list.children]) if (!wanted.has(row)) row.remove();
+  rows.forEach((element, index) => { if (list.children[index] !== element) list.insertBefore(element, list.children[index] ?? null); });
   if (at >= 0 && !old.isConnected) instead.get(old)?.querySelectorAll(INPUTS)[at]?.focus({ preventScroll: true });
 }
 
@@ -76,10 +76,10 @@ export async function showRuns(place) {
     };
     rows = new Map([...known.jobs.filter((job) => !has.has(job.run)).reverse().map((job) => kept(job.run, job, () => jobRow(job))),
       ...known.runs.filter(fits).map((run) => {
-        const job = known.jobs.find((one) => one.run === run.run);
+        const job = known.jobs.find((job) => job.run === run.run);
         return kept(run.run, [run, job], () => row(run, job, ticked, tick));
       })]);
-    arrange(list, [...rows.values()].map((one) => one.element), new Map([...rows].map(([name, one]) => [before.get(name)?.element, one.element])));
+    arrange(list, [...rows.values()].map((item) => item.element), new Map([...rows].map(([name, item]) => [before.get(name)?.element, item.element])));
     where.textContent = known.runs.length || known.jobs.length ? `${known.runs.length} in ${known.directory}` : `There are no runs in ${known.directory} yet. Start one with New.`;
   }
 

@@ -42,7 +42,7 @@ export class Stream {
       if (!value.includes("\n")) continue;
       const messages = parts.join("").split("\n\n");
       parts = [messages.pop()];
-      messages.forEach((one) => this.take(one));
+      messages.forEach((message) => this.take(message));
     }
   }
 

@@ -6,13 +6,13 @@ const COLUMN = 144, ROW = 70, LINE = 15, RADIUS = 23, SHORT = 5, MOST = 24, BETW
 
 // Breaks words into lines that fit between two nodes.
 function lines(words) {
-  const found = [];
+  const parts = [];
   for (const word of words.split(" ")) {
-    const longer = found.length ? `${found.at(-1)} ${word}` : word;
-    if (found.length && longer.length <= BETWEEN) found[found.length - 1] = longer;
-    else found.push(word);
+    const longer = parts.length ? `${parts.at(-1)} ${word}` : word;
+    if (parts.length && longer.length <= BETWEEN) parts[parts.length - 1] = longer;
+    else parts.push(word);
   }
-  return found;
+  return parts;
 }
 
 const below = (link) => [link.rates, `MTU ${link.mtus}`].filter(Boolean).flatMap(lines);
@@ -38,7 +38,7 @@ function columns({ nodes, links, between }) {
     rows.set(column, row + 1);
     at.set(name, { column, row });
   }
-  return { at, wide: Math.max(...[...at.values()].map((one) => one.column)) + 1, high: Math.max(...rows.values()) };
+  return { at, wide: Math.max(...[...at.values()].map((position) => position.column)) + 1, high: Math.max(...rows.values()) };
 }
 
 // Draws the network, and returns the drawing and a function that highlights the links of a path.

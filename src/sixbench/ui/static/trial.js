@@ -7,12 +7,12 @@ const WIDTH = 440, LEFT = 12, RIGHT = 428, TOP = 24, BASE = 104;
 // The stretches between missing values, as points of a polyline. A value of an interval is level from its start to its
 // end.
 function stretches({ t_ns: times, values, of_intervals: level }, x, y) {
-  const found = [[]];
+  const pieces = [[]];
   values.forEach((value, index) => {
-    if (value === null) found.push([]);
-    else found[found.length - 1].push(...(level ? [[x(times[index - 1] ?? 0), y(value)]] : []), [x(times[index]), y(value)]);
+    if (value === null) pieces.push([]);
+    else pieces[pieces.length - 1].push(...(level ? [[x(times[index - 1] ?? 0), y(value)]] : []), [x(times[index]), y(value)]);
   });
-  return found.filter((points) => points.length);
+  return pieces.filter((points) => points.length);
 }
 
 function drawSeries(series, colour) {
@@ -25,7 +25,7 @@ function drawSeries(series, colour) {
   const name = `${series.title}, ${series.source}`;
   const parts = stretches(series, x, y).map((points) => points.length === 1
     ? s("circle", { class: "dot", cx: points[0][0], cy: points[0][1], r: 3 })
-    : s("polyline", { class: "line", points: points.map((point) => point.map((one) => one.toFixed(1)).join(",")).join(" ") }));
+    : s("polyline", { class: "line", points: points.map((point) => point.map((coordinate) => coordinate.toFixed(1)).join(",")).join(" ") }));
   const svg = s("svg", { class: `series of-${colour}`, role: "img", "aria-label": `${name} over time, at most ${digits(most / factor)} ${unit}`, viewBox: `0 0 ${WIDTH} 130` },
     s("line", { class: "rail", x1: LEFT, x2: RIGHT, y1: y(0), y2: y(0) }),
     s("text", { class: "axis", x: LEFT, y: 14 }, `${digits(most / factor)} ${unit} at most; the straight line is 0`),
@@ -35,7 +35,7 @@ function drawSeries(series, colour) {
 
 const headersTable = (layers) => h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Headers" }, h("table", {},
   h("thead", {}, h("tr", {}, ["header", "bytes", "from", "to", "other fields"].map((head) => h("th", { scope: "col" }, head)))),
-  h("tbody", {}, layers.map((one) => h("tr", {}, h("th", { scope: "row" }, one.name), h("td", {}, one.bytes ?? ""), h("td", {}, one.from ?? ""), h("td", {}, one.to ?? ""), h("td", {}, one.rest))))));
+  h("tbody", {}, layers.map((layer) => h("tr", {}, h("th", { scope: "row" }, layer.name), h("td", {}, layer.bytes ?? ""), h("td", {}, layer.from ?? ""), h("td", {}, layer.to ?? ""), h("td", {}, layer.rest))))));
 
 function packetRow(packet) {
   const after = packet.after_ns === undefined || packet.after_ns === null ? "" : `${(packet.after_ns / 1e6).toFixed(3)} ms`;
@@ -51,10 +51,10 @@ function allPackets(base, link) {
     more.disabled = true;
     problem.hidden = true;
     try {
-      const told = await ask(`${base}/packets/${encodeURIComponent(link)}?first=${shown}`);
-      list.append(...told.packets.map(packetRow));
-      shown += told.packets.length;
-      more.hidden = !told.more;
+      const answer = await ask(`${base}/packets/${encodeURIComponent(link)}?first=${shown}`);
+      list.append(...answer.packets.map(packetRow));
+      shown += answer.packets.length;
+      more.hidden = !answer.more;
     } catch (error) {
       problem.textContent = error.message;
       problem.hidden = false;
@@ -66,7 +66,7 @@ function allPackets(base, link) {
 
 function onLink(link, files, base) {
   const words = [link.captured !== null && `${link.captured} packets captured${link.node ? ` at ${link.node}` : ""}`, link.not_captured > 0 && `${link.not_captured} more not captured for lack of room`].filter(Boolean);
-  const stacks = link.stacks.map((one) => `${one.packets} were ${one.stack}`);
+  const stacks = link.stacks.map((stack) => `${stack.packets} were ${stack.stack}`);
   return h("section", {}, h("h3", {}, `Packets on ${link.link}`),
     h("p", { class: "quiet" }, [...words, ...stacks].join(", "), link.packets.length > 0 && ". The largest of them:"),
     h("ul", { class: "packets" }, link.packets.map(packetRow)),
@@ -76,20 +76,20 @@ function onLink(link, files, base) {
 
 async function showTrial(place, run, trial) {
   const base = `/api/runs/${encodeURIComponent(run.run)}/trials/${encodeURIComponent(trial.key)}`;
-  const told = await ask(base);
-  const { colour } = run.paths.find((one) => one.name === trial.path);
+  const details = await ask(base);
+  const { colour } = run.paths.find((path) => path.name === trial.path);
   const files = `/runs/${encodeURIComponent(run.run)}/trials/${encodeURIComponent(trial.key)}`;
   place.append(h("div", {},
-    h("p", {}, h("code", {}, trial.key), ` ${told.status}`),
-    told.reasons.length > 0 && h("ul", {}, told.reasons.map((one) => h("li", {}, one.text, " ", h("code", {}, one.kind)))),
-    told.notes.length > 0 && h("ul", { class: "quiet" }, told.notes.map((one) => h("li", {}, one))),
-    told.series_problem ? h("p", { class: "warning" }, told.series_problem)
-      : told.series.length ? h("div", { class: "all-series" }, told.series.map((one) => drawSeries(one, colour))) : h("p", { class: "quiet" }, "This workload has no values over time."),
-    told.series_left_out > 0 && h("p", { class: "quiet" }, `${told.series_left_out} more series are in series.parquet.`),
-    told.links.map((link) => onLink(link, files, base)),
-    !told.links.length && h("p", { class: "quiet" }, "No packets were captured."),
+    h("p", {}, h("code", {}, trial.key), ` ${details.status}`),
+    details.reasons.length > 0 && h("ul", {}, details.reasons.map((reason) => h("li", {}, reason.text, " ", h("code", {}, reason.kind)))),
+    details.notes.length > 0 && h("ul", { class: "quiet" }, details.notes.map((note) => h("li", {}, note))),
+    details.series_problem ? h("p", { class: "warning" }, details.series_problem)
+      : details.series.length ? h("div", { class: "all-series" }, details.series.map((series) => drawSeries(series, colour))) : h("p", { class: "quiet" }, "This workload has no values over time."),
+    details.series_left_out > 0 && h("p", { class: "quiet" }, `${details.series_left_out} more series are in series.parquet.`),
+    details.links.map((link) => onLink(link, files, base)),
+    !details.links.length && h("p", { class: "quiet" }, "No packets were captured."),
     h("h3", {}, "Files of this trial"),
-    h("ul", { class: "files" }, told.files.filter((name) => !name.endsWith(".pcapng")).map((name) => h("li", {}, saving(`${files}/${encodeURIComponent(name)}`, name))))));
+    h("ul", { class: "files" }, details.files.filter((name) => !name.endsWith(".pcapng")).map((name) => h("li", {}, saving(`${files}/${encodeURIComponent(name)}`, name))))));
 }
 
 const select = (id, onchange) => h("select", { id, onchange });
@@ -97,7 +97,7 @@ const options = (choice, entries, chosen) => choice.replaceChildren(...entries.m
 
 // A block has one trial of a path, and repeats of it where the machine was disturbed.
 const attemptOf = ({ block, repeat }) => `${block}${repeat ? `+${repeat}` : ""}`;
-const attemptWords = (one) => `${blockWords(one)}${one.status === "ok" ? "" : ` (${one.status})`}`;
+const attemptWords = (trial) => `${blockWords(trial)}${trial.status === "ok" ? "" : ` (${trial.status})`}`;
 
 // Chooses a trial by workload, path and block, and shows it. The address names the trial, so that reloading restores
 // it.
@@ -107,30 +107,30 @@ export async function showTrials(place, run, wanted) {
     place.append(h("p", { class: "quiet" }, "The run has no trials."));
     return;
   }
-  const first = trials.find((one) => one.key === wanted) ?? trials[0];
+  const first = trials.find((item) => item.key === wanted) ?? trials[0];
   const shown = h("div", { "aria-live": "polite" }, h("p", { class: "quiet" }, "Loading..."));
   const combination = select("of-workload", choose), path = select("of-path", choose), block = select("of-block", choose);
   let turn = 0;
-  const ofBoth = () => trials.filter((one) => String(one.combination) === combination.value && one.path === path.value);
-  options(combination, run.combinations.map((one, index) => [index, one.title]), first.combination);
-  options(path, run.paths.map((one) => [one.name, one.name]), first.path);
+  const ofBoth = () => trials.filter((item) => String(item.combination) === combination.value && item.path === path.value);
+  options(combination, run.combinations.map((item, index) => [index, item.title]), first.combination);
+  options(path, run.paths.map((item) => [item.name, item.name]), first.path);
   options(block, [[attemptOf(first), ""]], attemptOf(first));
   async function choose() {
-    const own = ++turn, there = ofBoth();
-    const chosen = there.find((one) => attemptOf(one) === block.value) ?? there.find((one) => one.block === parseInt(block.value, 10)) ?? there[0];
-    options(block, there.map((one) => [attemptOf(one), attemptWords(one)]), chosen && attemptOf(chosen));
+    const turnHere = ++turn, there = ofBoth();
+    const chosen = there.find((item) => attemptOf(item) === block.value) ?? there.find((item) => item.block === parseInt(block.value, 10)) ?? there[0];
+    options(block, there.map((item) => [attemptOf(item), attemptWords(item)]), chosen && attemptOf(chosen));
     if (!chosen) {
       shown.replaceChildren(h("p", { class: "quiet" }, "There is no such trial."));
       return;
     }
     history.replaceState(null, "", `#/result/${encodeURIComponent(run.run)}/${encodeURIComponent(chosen.key)}`);
-    const found = h("div", {});
+    const box = h("div", {});
     try {
-      await showTrial(found, run, chosen);
+      await showTrial(box, run, chosen);
     } catch (error) {
-      found.replaceChildren(h("p", { class: "warning", role: "alert" }, error.message));
+      box.replaceChildren(h("p", { class: "warning", role: "alert" }, error.message));
     }
-    if (own === turn) shown.replaceChildren(found);
+    if (turnHere === turn) shown.replaceChildren(box);
   }
   place.append(h("div", { class: "bar" }, h("label", { for: "of-workload" }, "Workload"), combination, h("label", { for: "of-path" }, "path"), path, h("label", { for: "of-block" }, "block"), block), shown);
   await choose();
