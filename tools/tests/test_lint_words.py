@@ -1,4 +1,4 @@
-"""`tools/lint-words`: the first words of docstrings and doc comments, and the lengths of comments and functions."""
+"""`tools/lint-words`: the first words of docstrings and doc comments, names, and lengths of comments and functions."""
 
 from __future__ import annotations
 
@@ -40,9 +40,38 @@ def long_function(lines: int) -> str:
         ("a.py", long_function(80), []),
         ("a.py", long_function(81), ["a.py:2: long has 81 lines, and at most 80 are allowed: split it"]),
         ("a.md", "What is it?\n", []),
+        *(
+            ("a.py", text, [f"a.py:{line}: {name} does not say what it holds or does: give it another name"])
+            for text, line, name in (
+                ("def told(): ...\n", 1, "told"),
+                ("class Came: ...\n", 1, "Came"),
+                ("class Way: ...\n", 1, "Way"),
+                ("def f(x, *, said): ...\n", 1, "said"),
+                ("class A:\n    own: int\n", 2, "own"),
+                ("def f(x):\n    x._made = 1\n", 2, "_made"),
+                ("x = [len(one) for one in ()]\n", 1, "one"),
+                ("import json as TOLD\n", 1, "TOLD"),
+                ("with open() as found: ...\n", 1, "found"),
+            )
+        ),
+        ("a.py", "way = x.told\nf(own=1)\nx['said'] = not_told = 1\nclass A:\n    found: int\n", []),
     ],
 )
 def test_places_are_named(name: str, text: str, places: list[str], tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
     done = subprocess.run([sys.executable, TOOL, name], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.splitlines(), done.stderr) == (int(bool(places)), places, "")
+
+
+def test_a_public_class_has_its_name_alone(tmp_path: Path) -> None:
+    files = {
+        "src/a.py": "class Counters: ...\nclass _Row: ...\n",
+        "src/b/c.py": "class _Row: ...\n\nclass Counters: ...\n",
+    }
+    for name, text in {**files, "tests/d.py": "class Counters: ...\n"}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    command = [sys.executable, TOOL, *files, "tests/d.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    place = "src/b/c.py:3: the class src/a.py:1 is called Counters too: say the subject in the name"
+    assert (done.returncode, done.stdout.splitlines()) == (1, [place])
