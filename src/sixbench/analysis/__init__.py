@@ -1,7 +1,7 @@
 """From trials to findings, and from a paper's claims to verdicts.
 
 Everything here is a pure function of a run that was read: no network, no agent, no clock; the same run gives the same
-analysis on any machine. `report` renders what comes out; `run` asks `stopping` whether a combination needs more
+analysis on any machine. `report` renders what comes out; `bench` asks `stopping` whether a combination needs more
 blocks. It may import `stats`, `store`, `theory`, `plan` and `model`; never `lab` or `agent`.
 
 ================  ===================================================================================

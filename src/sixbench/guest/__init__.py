@@ -5,7 +5,7 @@ Python and the programs that it calls, into a file system; `initramfs` is what t
 kernel modules, that file system and a place for results into the guest's memory, so that nothing comes from outside
 while it runs; `confinement` takes QEMU's rights away; `machine` starts QEMU, watches it and takes the results out;
 `boot` does all of it. `device` is another machine: the device under test in a node, on this machine's clock, without
-sixbench in it. Imports `model` only: `run` knows what a command in a guest means.
+sixbench in it. Imports `model` only: `bench` knows what a command in a guest means.
 """
 
 from .boot import GuestResult, GuestTask, boot

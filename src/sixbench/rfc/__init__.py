@@ -1,6 +1,6 @@
 """The tests of the benchmarking RFCs: which trials they ask for, and what the trials say.
 
-Everything here is pure. A test is given a function that measures, and asks it for one trial after the other; `run`
+Everything here is pure. A test is given a function that measures, and asks it for one trial after the other; `bench`
 hands it one that measures in a laboratory, and tests of sixbench one that computes. What a test says is computed from
 the trials of a run that was read, so a report needs neither a network nor the search's library.
 
@@ -17,5 +17,5 @@ the trials of a run that was read, so a report needs neither a network nor the s
 `conformance`   the clauses of a run's profile, decided
 ==============  ===================================================================================
 
-It may import what is below `run` and `report`, but neither `lab` nor `agent`.
+It may import what is below `bench` and `report`, but neither `lab` nor `agent`.
 """

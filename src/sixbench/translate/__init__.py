@@ -5,5 +5,5 @@ conversation with `sixbench-agent translate`, and the throw-away network around 
 only packets need. `engines` takes packets through the core alone (`process`) or through a device (`passing`), and
 `journey` reads them from a capture, and says what became of each.
 
-It may import `run` and everything below; only `cli` imports it.
+It may import `bench` and everything below; only `cli` imports it.
 """

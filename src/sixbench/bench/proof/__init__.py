@@ -2,5 +2,5 @@
 
 `case` is a trial that is to be judged, and the testimony of a witness (`bench.witnesses`). `packets` judges the packets
 and counters of each link, `tunnels`, `fragments`, `losses`, `emulation`, `link_state` and `strays` judge what their
-names say. The witnesses and `mechanism_doctor` of `run` call them with what they have observed.
+names say. The witnesses and `mechanism_doctor` of `bench` call them with what they have observed.
 """
