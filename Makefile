@@ -13,7 +13,7 @@ SLOW_TESTS := $(call lab_files,added_workload calibration cells_killed dns64_tes
 JOOL_TESTS := tests/guest/test_jool.py
 STAMPS_TESTS := tests/guest/test_stamping.py
 # Not in CI: they need a machine on which nothing else measures.
-QUIET_TESTS := $(call lab_files,page rfc)
+QUIET_TESTS := $(call lab_files,page rfc timer_losses)
 PEERS_ARGS ?=
 BENCH_ARGS ?=
 ENDURANCE_ARGS ?=

@@ -96,7 +96,7 @@ def test_an_answer_of_another_form_is_told_in_one_line(text: str) -> None:
             check(HelloAnswer, answer, "hello", (text,))
         assert str(refused.value).isprintable()
     with pytest.raises(errors.AgentError) as refused:
-        read_lendable(text)
+        read_lendable("{" + text)
     assert str(refused.value).isprintable()
 
 

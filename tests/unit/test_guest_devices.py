@@ -198,7 +198,7 @@ def test_the_namespace_has_taps_alone_and_the_machine_what_the_node_would_have()
     assert "ip address add 2001:2:0:1::1/64 dev eth1 nodad" in lines
     assert "sysctl -qw net.ipv4.ip_forward=1" in lines
     assert any(line.startswith("ethtool -K eth0 tso off") for line in lines)
-    assert (lines[-1], request.fields["commands"][-1]["told"]) == ("echo eth0", "setup command 1, `echo eth0`,")
+    assert (lines[-1], request.fields["commands"][-1]["label"]) == ("echo eth0", "setup command 1, `echo eth0`,")
     assert "#   echo eth0" in script_text(script).splitlines()
 
 
