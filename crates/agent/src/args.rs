@@ -24,6 +24,7 @@ usage: sixbench-agent node --name NAME [--here | --borrow INTERFACE ... [--even-
        sixbench-agent device-init
        sixbench-agent keep-lent
        sixbench-agent --parameters
+       sixbench-agent --results
        sixbench-agent --version
 
 node: Be the node NAME. The agent makes a network namespace. It reads requests from standard input and answers them on
@@ -43,7 +44,8 @@ mend-lent: Restore addresses, routes and settings of interfaces that came back f
 hardware-clock: Read the PTP hardware clock /dev/ptpN between two readings of the system's clock, and print all as JSON.
 device-init: Used by the agent itself to start a device under test.
 keep-lent: Used by the agent itself to keep interfaces.
---parameters: Print the parameters of every workload as JSON, with their bounds and defaults.";
+--parameters: Print the parameters of every workload as JSON, with their bounds and defaults.
+--results: Print the JSON Schemas of the results of every workload's client and server.";
 
 /// The request of the command line.
 #[derive(Debug, PartialEq, Eq)]
@@ -72,6 +74,8 @@ pub enum Invocation {
     HardwareClock(u32),
     /// Say which parameters the workloads have.
     Parameters,
+    /// Print the schemas of all results.
+    Results,
     /// Say which version this is.
     Version,
     /// Say how to be called.
@@ -117,6 +121,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
         }
         Some("device-init") => Ok(Invocation::DeviceInit),
         Some("--parameters") => Ok(Invocation::Parameters),
+        Some("--results") => Ok(Invocation::Results),
         Some("--version" | "-V") => Ok(Invocation::Version),
         Some("--help" | "-h") => Ok(Invocation::Help),
         Some(other) => Err(format!("there is no command `{other}`")),
@@ -191,6 +196,7 @@ mod tests {
         assert_eq!(parse(&["decode"]), Ok(Invocation::Decode));
         assert_eq!(parse(&["--version"]), Ok(Invocation::Version));
         assert_eq!(parse(&["--parameters"]), Ok(Invocation::Parameters));
+        assert_eq!(parse(&["--results"]), Ok(Invocation::Results));
     }
 
     #[test]

@@ -76,6 +76,10 @@ pub fn run() -> ExitCode {
             }
             Err(error) => complain(&error.to_string(), EXIT_CANNOT),
         },
+        Ok(Invocation::Results) => {
+            println!("{:#}", sixbench_traffic::results());
+            ExitCode::SUCCESS
+        }
         Ok(Invocation::Help) => {
             println!("{}", args::USAGE);
             ExitCode::SUCCESS

@@ -20,6 +20,15 @@ pub const MAX_SESSIONS: usize = 64;
 /// Addresses of a session beyond the first.
 const MAX_FURTHER: usize = 15;
 
+/// The answer to `progress`.
+#[derive(Debug, serde::Serialize)]
+struct ProgressAnswer {
+    #[serde(flatten)]
+    progress: traffic::progress::ProgressTally,
+    /// The time of the answer on the monotonic clock.
+    now_ns: u64,
+}
+
 /// A request to serve a workload.
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -153,9 +162,8 @@ impl Sessions {
 
     /// The data that has arrived at a session so far, the state of its senders, and the time of this on the same clock.
     pub fn progress(&self, session: &str) -> Outcome {
-        let mut answer = self.table.progress(session)?.to_json();
-        answer.insert("now_ns".into(), json!(clock::monotonic_ns()));
-        Ok(Value::Object(answer))
+        let progress = self.table.progress(session)?.tally();
+        Ok(json!(ProgressAnswer { progress, now_ns: clock::monotonic_ns() }))
     }
 
     /// Cancels a session. Where a `run` or `finish` is at work on it, that is answered and ends it, and there is
@@ -207,7 +215,7 @@ fn anybody(address: IpAddr) -> IpAddr {
 mod tests {
     use std::thread;
 
-    use sixbench_traffic::Server;
+    use sixbench_traffic::{ResultSchemas, SchemaGenerator, Server};
 
     use super::*;
     use crate::job::shielded;
@@ -227,12 +235,16 @@ mod tests {
             Ok(json!({}))
         }
 
-        fn serve(&self, _: &Endpoint, params: &Value, cancel: &Cancel) -> traffic::Result<Box<dyn Server>> {
+        fn results(&self, generator: &mut SchemaGenerator) -> ResultSchemas {
+            ResultSchemas { client: generator.subschema_for::<Value>(), server: generator.subschema_for::<Value>() }
+        }
+
+        fn serve_at(&self, _: &[Endpoint], params: &Value, cancel: &Cancel) -> traffic::Result<Box<dyn Server>> {
             assert!(params.get("panic_on_serve").is_none(), "as told");
             Ok(Box::new(PuppetServer(cancel.clone(), params.get("wait").is_some())))
         }
 
-        fn run(&self, _: &Endpoint, params: &Value, cancel: &Cancel) -> traffic::Result<Value> {
+        fn run_at(&self, _: &[Endpoint], params: &Value, cancel: &Cancel) -> traffic::Result<Value> {
             assert!(params.get("panic").is_none(), "as told");
             wait(cancel, params.get("wait").is_some());
             Ok(json!({"transactions": 3}))

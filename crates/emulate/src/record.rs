@@ -124,9 +124,9 @@ impl Record {
             "send_errors": self.send_errors,
             "socket_drops": self.socket_drops,
             "user_timestamps": self.user_timestamps,
-            "delay": self.delay.to_json(),
-            "ipdv": self.ipdv.absolute().to_json(),
-            "lateness": self.lateness.to_json(),
+            "delay": self.delay.tally(),
+            "ipdv": self.ipdv.absolute().tally(),
+            "lateness": self.lateness.tally(),
         });
         if !self.send_errors_by_code.is_empty() {
             value["send_errors_by_code"] = json!(self.send_errors_by_code);

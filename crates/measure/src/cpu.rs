@@ -3,12 +3,13 @@
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use nix::unistd::{SysconfVar, sysconf};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::clock;
 
 /// One core's ticks, as `/proc/stat` counts them.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Core {
     /// User space.
     pub user: u64,
@@ -29,7 +30,7 @@ pub struct Core {
 }
 
 /// A CPU sample, as results carry it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Sample {
     /// Monotonic clock.
     pub clock_ns: u64,
@@ -49,7 +50,7 @@ pub struct Sample {
 }
 
 /// The two edges of a measured window.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Span {
     /// The sample at its start.
     pub from: Sample,

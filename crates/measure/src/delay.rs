@@ -3,10 +3,10 @@
 //! Pure: numbers in, numbers out. Delays are signed, since the clocks of two machines may disagree. Every datagram
 //! enters once, in the order of arrival: the ledger recognises duplicates.
 
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
-use crate::histogram::Times;
+use crate::histogram::{Times, TimesTally};
 
 /// Measures of the delays of a flow.
 #[derive(Default)]
@@ -39,30 +39,30 @@ impl Delays {
     /// The measures of all datagrams so far.
     pub fn tally(&self) -> DelayTally {
         DelayTally {
-            one_way_delay: self.one_way.to_json(),
+            one_way_delay: self.one_way.tally(),
             one_way_delay_negative: self.one_way_negative,
-            ipdv: self.ipdv.absolute().to_json(),
+            ipdv: self.ipdv.absolute().tally(),
             ipdv_signed: self.ipdv.signed(),
-            pdv: self.pdv.histogram().to_json(),
+            pdv: self.pdv.histogram().tally(),
             jitter_rfc3550_ns: self.jitter.value_ns(),
         }
     }
 }
 
 /// Measures of the delays of a flow, by the names of the protocol document.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct DelayTally {
-    /// Delays that are not negative, as a histogram.
-    pub one_way_delay: Value,
+    /// Delays that are not negative.
+    pub one_way_delay: TimesTally,
     /// Number of negative delays.
     pub one_way_delay_negative: u64,
-    /// Absolute IPDV, as a histogram.
-    pub ipdv: Value,
+    /// Absolute IPDV.
+    pub ipdv: TimesTally,
     /// Signed IPDV; absent without any pair.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ipdv_signed: Option<SignedIpdv>,
-    /// PDV, as a histogram.
-    pub pdv: Value,
+    /// PDV.
+    pub pdv: TimesTally,
     /// RFC 3550's jitter; absent before the second datagram.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter_rfc3550_ns: Option<f64>,
@@ -79,7 +79,7 @@ pub struct Ipdv {
 }
 
 /// Signed IPDV, as RFC 8219 section 7.3.2 wants it reported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SignedIpdv {
     /// Pairs of consecutive datagrams.
     pub count: u64,

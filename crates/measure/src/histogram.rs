@@ -1,7 +1,8 @@
 //! HDR histograms of times, as results carry them.
 
 use hdrhistogram::Histogram;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// A histogram of nanoseconds with 3 significant digits, up to an hour; larger values count as an hour. Its mean and
 /// its extremes are exact: at 200 ms a bucket is 131 us wide, which would be seen as a bias.
@@ -89,19 +90,64 @@ impl Times {
         })
     }
 
-    /// The form of the protocol document.
-    pub fn to_json(&self) -> Value {
-        let (Some(mean), quantile) = (self.mean_ns(), |share| self.quantile_ns(share)) else {
-            return json!({"unit": "ns", "count": 0, "buckets": []});
-        };
-        let buckets: Vec<_> = self.buckets().map(|(value, count)| json!([value, count])).collect();
-        json!({
-            "unit": "ns", "count": self.count(), "min": self.least_ns, "max": self.greatest_ns, "mean": mean,
-            "stdev": self.counts.stdev(),
-            "p50": quantile(0.5), "p90": quantile(0.9), "p99": quantile(0.99), "p999": quantile(0.999),
-            "buckets": buckets,
+    /// The histogram, as results carry it.
+    pub fn tally(&self) -> TimesTally {
+        TimesTally {
+            unit: Unit::Nanoseconds,
+            count: self.count(),
+            statistics: self.statistics(),
+            buckets: self.buckets().map(|(value, count)| [value, count]).collect(),
+        }
+    }
+
+    fn statistics(&self) -> Option<Statistics> {
+        Some(Statistics {
+            min: self.least_ns,
+            max: self.greatest_ns,
+            mean: self.mean_ns()?,
+            stdev: self.counts.stdev(),
+            p50: self.quantile_ns(0.5)?,
+            p90: self.quantile_ns(0.9)?,
+            p99: self.quantile_ns(0.99)?,
+            p999: self.quantile_ns(0.999)?,
         })
     }
+}
+
+/// A histogram, by the names of the protocol document.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct TimesTally {
+    /// The unit of all values.
+    pub unit: Unit,
+    /// Number of recorded values.
+    pub count: u64,
+    /// The statistics of the values; absent without any.
+    #[serde(flatten)]
+    pub statistics: Option<Statistics>,
+    /// The middle of each bucket that has values, and their number.
+    pub buckets: Vec<[u64; 2]>,
+}
+
+/// The unit of a histogram's values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub enum Unit {
+    /// Nanoseconds.
+    #[serde(rename = "ns")]
+    Nanoseconds,
+}
+
+/// The statistics of a histogram that has values.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct Statistics {
+    pub min: u64,
+    pub max: u64,
+    pub mean: f64,
+    pub stdev: f64,
+    pub p50: u64,
+    pub p90: u64,
+    pub p99: u64,
+    pub p999: u64,
 }
 
 #[cfg(test)]
@@ -114,11 +160,9 @@ mod tests {
     fn what_is_alike_has_itself_as_its_quantiles() {
         let mut times = Times::default();
         times.record_n(200_061_234, 500);
-        let json = times.to_json();
-        for name in ["min", "max", "p50", "p99"] {
-            assert_eq!(json[name], 200_061_234, "{name}");
-        }
-        assert_eq!(json["mean"], 200_061_234.0);
+        let Statistics { min, max, p50, p99, mean, .. } = times.tally().statistics.unwrap();
+        assert_eq!([min, max, p50, p99], [200_061_234; 4]);
+        assert_eq!(mean, 200_061_234.0);
     }
 
     #[test]
@@ -135,7 +179,7 @@ mod tests {
     fn nothing_has_no_quantiles() {
         let times = Times::default();
         assert_eq!((times.quantile_ns(0.5), times.mean_ns()), (None, None));
-        assert_eq!(times.to_json(), json!({"unit": "ns", "count": 0, "buckets": []}));
+        assert_eq!(serde_json::json!(times.tally()), serde_json::json!({"unit": "ns", "count": 0, "buckets": []}));
     }
 
     #[test]
@@ -148,8 +192,8 @@ mod tests {
         other.record(900);
         both.record(900);
         one.merge(&other);
-        assert_eq!(one.to_json(), both.to_json());
-        assert_eq!(one.to_json()["max"], HOUR_NS);
+        assert_eq!(one.tally(), both.tally());
+        assert_eq!(one.tally().statistics.unwrap().max, HOUR_NS);
     }
 
     proptest! {

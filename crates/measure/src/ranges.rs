@@ -4,7 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// Ranges that a set holds at most: some 100 KiB of JSON.
 pub const MAX_RANGES: usize = 4096;
@@ -52,10 +53,19 @@ impl Ranges {
         self.omitted
     }
 
-    /// The form of the protocol document.
-    pub fn to_json(&self) -> Value {
-        json!({"ranges": self.iter().collect::<Vec<_>>(), "omitted": self.omitted})
+    /// The set, as results carry it.
+    pub fn tally(&self) -> RangesTally {
+        RangesTally { ranges: self.iter().collect(), omitted: self.omitted }
     }
+}
+
+/// Sequence numbers as ranges, by the names of the protocol document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RangesTally {
+    /// The first and the last number of each range, in order.
+    pub ranges: Vec<[u64; 2]>,
+    /// Numbers for which there was no room.
+    pub omitted: u64,
 }
 
 #[cfg(test)]
@@ -73,7 +83,7 @@ mod tests {
             ranges.insert(number);
         }
         assert_eq!(ranges.iter().collect::<Vec<_>>(), [[0, 0], [3, 5], [9, 9], [u64::MAX, u64::MAX]]);
-        assert_eq!(ranges.to_json()["omitted"], 0);
+        assert_eq!(ranges.tally().omitted, 0);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! The arrivals of a measured flow: the datagrams or frames that arrived, their times and their delays. Pure.
 
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 use sixbench_measure::delay::{DelayTally, Delays};
+use sixbench_measure::ranges::RangesTally;
 
 use crate::ledger::Ledger;
 use crate::progress::Datagrams;
@@ -120,9 +121,9 @@ impl Arrivals {
             measured_bytes: self.window.map(|window| self.unique_bytes - window.first_bytes),
             measured_ns: self.window.map(|_| measured_ns),
             sequences: Sequences {
-                lost: ledger.lost_sequences(sent).to_json(),
-                duplicate: ledger.duplicate_sequences().to_json(),
-                reordered: ledger.reordered_sequences().to_json(),
+                lost: ledger.lost_sequences(sent).tally(),
+                duplicate: ledger.duplicate_sequences().tally(),
+                reordered: ledger.reordered_sequences().tally(),
             },
             series: Columns {
                 t_ns: series.ends_ns(measured_ns),
@@ -136,7 +137,7 @@ impl Arrivals {
 }
 
 /// The account of a flow, by the names of the protocol document.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct ArrivalTally {
     pub received: u64,
@@ -164,16 +165,16 @@ pub struct ArrivalTally {
 }
 
 /// Numbers of datagrams or frames, as ranges.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct Sequences {
-    pub lost: Value,
-    pub duplicate: Value,
-    pub reordered: Value,
+    pub lost: RangesTally,
+    pub duplicate: RangesTally,
+    pub reordered: RangesTally,
 }
 
 /// The series, by columns.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct Columns {
     pub t_ns: Vec<u64>,

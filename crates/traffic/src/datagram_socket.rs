@@ -9,7 +9,6 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::socket::{setsockopt, sockopt};
 use nix::sys::time::TimeSpec;
-use serde_json::{Map, Value};
 use sixbench_measure::clock;
 use socket2::{Protocol, SockRef, Socket, Type};
 
@@ -130,16 +129,6 @@ pub fn drops(socket: &Socket) -> Option<u32> {
     let filled = sys::socket_option(socket, libc::SOL_SOCKET, SO_MEMINFO, &mut values).ok()?;
     let drops = values.get(..filled)?.get(4 * SK_MEMINFO_DROPS..)?;
     Some(u32::from_ne_bytes(*drops.first_chunk()?))
-}
-
-/// `socket` of the results.
-pub fn granted(socket: &Socket) -> Value {
-    let mut granted = Map::new();
-    if let Ok((sndbuf_bytes, rcvbuf_bytes)) = socket::granted(socket) {
-        granted.insert("sndbuf_bytes".into(), sndbuf_bytes.into());
-        granted.insert("rcvbuf_bytes".into(), rcvbuf_bytes.into());
-    }
-    Value::Object(granted)
 }
 
 /// True if a call only has to be made again: nothing came in time, or a signal did.

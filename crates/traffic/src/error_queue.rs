@@ -7,7 +7,6 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 use nix::sys::time::TimeValLike;
-use serde_json::{Value, json};
 use socket2::Socket;
 
 use crate::{Error, Result, sys};
@@ -236,8 +235,8 @@ impl ErrorCounts {
     }
 
     /// `errors` of the results.
-    pub fn to_json(&self) -> Value {
-        json!(self.0)
+    pub fn counts(&self) -> &BTreeMap<&'static str, u64> {
+        &self.0
     }
 }
 
@@ -272,7 +271,7 @@ mod tests {
             asking.send(b"again").unwrap();
             let mut counts = ErrorCounts::default();
             assert_eq!(counts.drain(&asking), Drained { icmp: 1, is_refused: false });
-            assert_eq!(counts.to_json(), json!({"destination-unreachable": 1}));
+            assert_eq!(*counts.counts(), [("destination-unreachable", 1)].into());
         }
     }
 

@@ -22,6 +22,7 @@ pub mod pages;
 pub mod params;
 pub mod path_mtu;
 pub mod progress;
+mod schemas;
 pub mod series;
 pub mod session;
 pub mod socket;
@@ -29,11 +30,14 @@ pub mod strays;
 pub mod sys;
 mod workloads;
 
-use serde_json::Value;
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
 
 pub use error::{Error, Result};
 pub use progress::Progress;
-pub use session::{Cancel, Endpoint, Finish, Server, Token, Workload};
+pub use schemars::SchemaGenerator;
+pub use session::{Cancel, Endpoint, Finish, ResultSchemas, Server, Token, Workload};
 
 /// Every workload this agent knows, in the order of the protocol document.
 pub fn registry() -> &'static [&'static dyn Workload] {
@@ -44,6 +48,15 @@ pub fn registry() -> &'static [&'static dyn Workload] {
 pub fn parameters() -> Result<Value> {
     let tables = registry().iter().map(|workload| Ok((workload.name().to_owned(), workload.parameters()?)));
     Ok(Value::Object(tables.collect::<Result<_>>()?))
+}
+
+/// The JSON Schemas of the results of every workload, in `workloads` by its name; see [`Workload::results`]. They refer
+/// to `$defs`.
+pub fn results() -> Value {
+    let mut generator = schemas::generator();
+    let workloads: BTreeMap<_, _> =
+        registry().iter().map(|workload| (workload.name(), workload.results(&mut generator))).collect();
+    json!({"workloads": workloads, "$defs": generator.take_definitions(true)})
 }
 
 /// The workload of that name, or `unknown-workload`.

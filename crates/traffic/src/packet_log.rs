@@ -2,7 +2,8 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// Most datagrams that each end notes: with 12 bytes each, and a third more as Base64, an answer stays small.
 pub const MAX_NOTED: usize = 500_000;
@@ -28,13 +29,24 @@ impl SentLog {
     }
 
     /// The log in the form of the protocol.
-    pub fn to_json(&self) -> Value {
-        json!({
-            "sent_realtime_ns": base64(self.sent_realtime_ns.iter().map(|ns| ns.to_le_bytes())),
-            "payload_bytes": base64(self.payload_bytes.iter().map(|bytes| bytes.to_le_bytes())),
-            "omitted": self.omitted,
-        })
+    pub fn tally(&self) -> SentLogTally {
+        SentLogTally {
+            sent_realtime_ns: base64(self.sent_realtime_ns.iter().map(|ns| ns.to_le_bytes())),
+            payload_bytes: base64(self.payload_bytes.iter().map(|bytes| bytes.to_le_bytes())),
+            omitted: self.omitted,
+        }
     }
+}
+
+/// The sender's log, by the names of the protocol document. Its columns are in Base64.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SentLogTally {
+    /// Times of 8 bytes each.
+    sent_realtime_ns: String,
+    /// Sizes of 2 bytes each.
+    payload_bytes: String,
+    /// Datagrams for which there was no room.
+    omitted: u64,
 }
 
 /// The receiver's: arrivals in their order, duplicates too.
@@ -58,13 +70,24 @@ impl ArrivalLog {
     }
 
     /// The log in the form of the protocol.
-    pub fn to_json(&self) -> Value {
-        json!({
-            "sequence": base64(self.sequence.iter().map(|sequence| sequence.to_le_bytes())),
-            "received_realtime_ns": base64(self.received_realtime_ns.iter().map(|ns| ns.to_le_bytes())),
-            "omitted": self.omitted,
-        })
+    pub fn tally(&self) -> ArrivalLogTally {
+        ArrivalLogTally {
+            sequence: base64(self.sequence.iter().map(|sequence| sequence.to_le_bytes())),
+            received_realtime_ns: base64(self.received_realtime_ns.iter().map(|ns| ns.to_le_bytes())),
+            omitted: self.omitted,
+        }
     }
+}
+
+/// The receiver's log, by the names of the protocol document. Its columns are in Base64.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ArrivalLogTally {
+    /// Numbers of 4 bytes each.
+    sequence: String,
+    /// Times of 8 bytes each.
+    received_realtime_ns: String,
+    /// Arrivals for which there was no room.
+    omitted: u64,
 }
 
 fn base64<const N: usize>(numbers: impl Iterator<Item = [u8; N]>) -> String {
@@ -73,6 +96,8 @@ fn base64<const N: usize>(numbers: impl Iterator<Item = [u8; N]>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -81,13 +106,13 @@ mod tests {
         sent.note(1, 32);
         sent.note(0x0102_0304_0506_0708, 65_527);
         assert_eq!(
-            sent.to_json(),
+            json!(sent.tally()),
             json!({"sent_realtime_ns": "AQAAAAAAAAAIBwYFBAMCAQ==", "payload_bytes": "IAD3/w==", "omitted": 0})
         );
         let mut arrivals = ArrivalLog::default();
         arrivals.note(u64::from(u32::MAX), 1);
         assert_eq!(
-            arrivals.to_json(),
+            json!(arrivals.tally()),
             json!({"sequence": "/////w==", "received_realtime_ns": "AQAAAAAAAAA=", "omitted": 0})
         );
     }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 
 /// Counts of the measured window so far, over all flows of a session's end, and the state of its senders. Each value is
 /// a recent one by itself.
@@ -20,35 +20,40 @@ struct Counts {
 }
 
 /// Counts of a flow's datagrams so far.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Datagrams {
     /// Datagrams that came, each counted once.
     pub unique: u64,
     /// Datagrams that have not come, though a later one has.
     pub lost_middle: u64,
     /// The interarrival jitter as it is now (RFC 3550 section 6.4.1); absent before the second datagram.
+    #[serde(rename = "jitter_rfc3550_ns", skip_serializing_if = "Option::is_none")]
     pub jitter_ns: Option<f64>,
 }
 
 /// State of TCP senders, by one sample of `TCP_INFO`.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Sending {
     /// Time of the sample, since the measured window opened.
     pub t_ns: u64,
     /// The smoothed round-trip time, a mean over the streams.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rtt_ns: Option<u64>,
     /// The congestion window, a mean over the streams.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cwnd_packets: Option<f64>,
     /// Retransmits over all streams, since the window opened.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub retransmits: Option<u64>,
 }
 
 /// Payload that has arrived.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Arrived {
     /// Time of the first arrival, on the monotonic clock.
     pub first_ns: u64,
     /// Payload.
+    #[serde(rename = "received_bytes")]
     pub bytes: u64,
 }
 
@@ -77,34 +82,21 @@ impl Progress {
         *lock(&self.0.sending) = Some(sending);
     }
 
-    /// All values in the form of the answer to `progress` (docs/protocol.md). Unknown ones are absent.
-    pub fn to_json(&self) -> Map<String, Value> {
-        let mut answer = Map::new();
-        if let Some(Arrived { first_ns, bytes }) = self.arrived() {
-            answer.insert("first_ns".into(), json!(first_ns));
-            answer.insert("received_bytes".into(), json!(bytes));
-        }
-        let datagrams = *lock(&self.0.datagrams);
-        if let Some(Datagrams { unique, lost_middle, jitter_ns }) = datagrams {
-            let mut counts = json!({"unique": unique, "lost_middle": lost_middle});
-            if let Some(jitter_ns) = jitter_ns {
-                counts["jitter_rfc3550_ns"] = jitter_ns.into();
-            }
-            answer.insert("datagrams".into(), counts);
-        }
-        let sending = *lock(&self.0.sending);
-        if let Some(Sending { t_ns, rtt_ns, cwnd_packets, retransmits }) = sending {
-            let values = [
-                ("t_ns", Some(json!(t_ns))),
-                ("rtt_ns", rtt_ns.map(Value::from)),
-                ("cwnd_packets", cwnd_packets.map(Value::from)),
-                ("retransmits", retransmits.map(Value::from)),
-            ];
-            let known = values.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-            answer.insert("sending".into(), Value::Object(known.collect()));
-        }
-        answer
+    /// All values so far.
+    pub fn tally(&self) -> ProgressTally {
+        ProgressTally { arrived: self.arrived(), datagrams: *lock(&self.0.datagrams), sending: *lock(&self.0.sending) }
     }
+}
+
+/// The progress of a session, by the names of the answer to `progress` (docs/protocol.md). Unknown values are absent.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ProgressTally {
+    #[serde(flatten)]
+    arrived: Option<Arrived>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    datagrams: Option<Datagrams>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sending: Option<Sending>,
 }
 
 fn lock<T>(cell: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -113,6 +105,8 @@ fn lock<T>(cell: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -128,11 +122,11 @@ mod tests {
     #[test]
     fn what_was_noted_last_is_told_to_all_and_what_is_not_known_is_absent() {
         let progress = Progress::default();
-        assert_eq!(progress.to_json(), Map::new());
+        assert_eq!(json!(progress.tally()), json!({}));
         let other = progress.clone();
         other.add(5, 100);
         other.note_datagrams(Datagrams { unique: 1, lost_middle: 0, jitter_ns: None });
-        assert_eq!(progress.to_json()["datagrams"], json!({"unique": 1, "lost_middle": 0}));
+        assert_eq!(json!(progress.tally())["datagrams"], json!({"unique": 1, "lost_middle": 0}));
         other.note_datagrams(Datagrams { unique: 5, lost_middle: 1, jitter_ns: Some(0.5) });
         other.note_sending(Sending { t_ns: 1, rtt_ns: Some(6), ..Sending::default() });
         other.note_sending(Sending { t_ns: 2, cwnd_packets: Some(10.5), retransmits: Some(0), ..Sending::default() });
@@ -142,6 +136,6 @@ mod tests {
             "datagrams": {"unique": 5, "lost_middle": 1, "jitter_rfc3550_ns": 0.5},
             "sending": {"t_ns": 2, "cwnd_packets": 10.5, "retransmits": 0},
         });
-        assert_eq!(Value::Object(progress.to_json()), expected);
+        assert_eq!(json!(progress.tally()), expected);
     }
 }

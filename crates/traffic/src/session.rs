@@ -2,11 +2,13 @@
 
 use std::fmt;
 use std::net::IpAddr;
+use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{Error, Progress, Result};
 
@@ -126,7 +128,7 @@ pub struct Finish {
     pub first_silence_ns: Option<u64>,
 }
 
-/// A workload: its two sides.
+/// A workload as the agent drives it: its two sides, whose results are JSON.
 pub trait Workload: Sync {
     /// Its name in the protocol and in experiments.
     fn name(&self) -> &'static str;
@@ -135,25 +137,102 @@ pub trait Workload: Sync {
     /// are larger.
     fn parameters(&self) -> Result<Value>;
 
-    /// Starts the serving side; returns when it listens. `params` is refused when it has unknown keys.
-    fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>>;
+    /// The JSON Schemas of the results of both sides.
+    fn results(&self, generator: &mut SchemaGenerator) -> ResultSchemas;
 
-    /// Runs the client's side to its end and returns its result.
-    fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value>;
+    /// Starts the serving side at these addresses, with one port for all of them; returns when it listens. `params` is
+    /// refused when it has unknown keys.
+    fn serve_at(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>>;
 
-    /// [`Workload::serve`] at several addresses, with one port for all of them.
-    fn serve_at(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
-        self.serve(only(self.name(), endpoints)?, params, cancel)
+    /// Runs the client's side to its end and returns its result. The server's addresses are in the order in which the
+    /// client prefers them.
+    fn run_at(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<Value>;
+
+    /// [`Workload::serve_at`] at one address.
+    fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
+        self.serve_at(slice::from_ref(endpoint), params, cancel)
     }
 
-    /// [`Workload::run`] with several addresses of the server, in the order in which the client prefers them.
+    /// [`Workload::run_at`] with one address.
+    fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value> {
+        self.run_at(slice::from_ref(endpoint), params, cancel)
+    }
+}
+
+/// The JSON Schemas of the results of a workload.
+#[derive(Debug, Serialize)]
+pub struct ResultSchemas {
+    /// The client's.
+    pub client: Schema,
+    /// The server's.
+    pub server: Schema,
+}
+
+/// A workload as its module has it: the results are types, from which their schemas follow.
+pub(crate) trait TypedWorkload: Sync {
+    /// The client's result.
+    type ClientResult: Serialize + JsonSchema;
+    /// The server's result.
+    type ServerResult: Serialize + JsonSchema + 'static;
+
+    /// [`Workload::name`].
+    fn name(&self) -> &'static str;
+
+    /// [`Workload::parameters`].
+    fn parameters(&self) -> Result<Value>;
+
+    /// [`Workload::serve_at`].
+    fn serve(
+        &self,
+        endpoints: &[Endpoint],
+        params: &Value,
+        cancel: &Cancel,
+    ) -> Result<Box<dyn Server<Self::ServerResult>>>;
+
+    /// [`Workload::run_at`].
+    fn run(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<Self::ClientResult>;
+}
+
+impl<W: TypedWorkload> Workload for W {
+    fn name(&self) -> &'static str {
+        TypedWorkload::name(self)
+    }
+
+    fn parameters(&self) -> Result<Value> {
+        TypedWorkload::parameters(self)
+    }
+
+    fn results(&self, generator: &mut SchemaGenerator) -> ResultSchemas {
+        ResultSchemas {
+            client: generator.subschema_for::<W::ClientResult>(),
+            server: generator.subschema_for::<W::ServerResult>(),
+        }
+    }
+
+    fn serve_at(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
+        Ok(Box::new(WritingServer(TypedWorkload::serve(self, endpoints, params, cancel)?)))
+    }
+
     fn run_at(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<Value> {
-        self.run(only(self.name(), endpoints)?, params, cancel)
+        Ok(json!(TypedWorkload::run(self, endpoints, params, cancel)?))
+    }
+}
+
+/// A server whose result is written as JSON.
+struct WritingServer<T>(Box<dyn Server<T>>);
+
+impl<T: Serialize> Server for WritingServer<T> {
+    fn port(&self) -> u16 {
+        self.0.port()
+    }
+
+    fn finish(self: Box<Self>, finish: &Finish) -> Result<Value> {
+        Ok(json!(self.0.finish(finish)?))
     }
 }
 
 /// The one endpoint of a workload that has no use for more.
-fn only<'a>(workload: &'static str, endpoints: &'a [Endpoint]) -> Result<&'a Endpoint> {
+pub(crate) fn only<'a>(workload: &'static str, endpoints: &'a [Endpoint]) -> Result<&'a Endpoint> {
     match endpoints {
         [endpoint] => Ok(endpoint),
         _ => Err(Error::BadParams {
@@ -164,12 +243,12 @@ fn only<'a>(workload: &'static str, endpoints: &'a [Endpoint]) -> Result<&'a End
 }
 
 /// A serving side at work in threads of its own. Dropping it ends them.
-pub trait Server: Send {
+pub trait Server<T = Value>: Send {
     /// The port it listens on; 0 where the workload has none.
     fn port(&self) -> u16;
 
     /// Waits for the end of the session and returns the server's result.
-    fn finish(self: Box<Self>, finish: &Finish) -> Result<Value>;
+    fn finish(self: Box<Self>, finish: &Finish) -> Result<T>;
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! Sockets: bound to the local address, with the requested buffers.
 
-use std::io;
 use std::net::IpAddr;
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use sixbench_packet::scope;
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -51,7 +52,7 @@ impl Buffers {
     }
 
     /// Asks the kernel for them: beyond `wmem_max` and `rmem_max` where this process may (CAP_NET_ADMIN), else up to
-    /// them. What was granted is in [`granted`]; the kernel doubles what is asked, to account for its own overhead.
+    /// them. What was granted is in [`GrantedBuffers`]; the kernel doubles what is asked, to account for its own overhead.
     pub fn apply(&self, socket: &Socket) -> Result<()> {
         if let Some(bytes) = self.sndbuf_bytes {
             sixbench_packet::set_send_buffer(socket, bytes).map_err(|e| {
@@ -67,9 +68,21 @@ impl Buffers {
     }
 }
 
-/// The buffer sizes a socket has, in the kernel's count.
-pub fn granted(socket: &Socket) -> io::Result<(usize, usize)> {
-    Ok((socket.send_buffer_size()?, socket.recv_buffer_size()?))
+/// The buffer sizes of a socket, in the kernel's count; absent are those that it does not tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct GrantedBuffers {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sndbuf_bytes: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rcvbuf_bytes: Option<usize>,
+}
+
+impl GrantedBuffers {
+    /// Asks the kernel.
+    pub fn of(socket: &Socket) -> Self {
+        Self { sndbuf_bytes: socket.send_buffer_size().ok(), rcvbuf_bytes: socket.recv_buffer_size().ok() }
+    }
 }
 
 #[cfg(test)]
@@ -82,6 +95,7 @@ mod tests {
     fn the_kernel_says_what_it_granted() {
         let socket = open(IpAddr::V4(Ipv4Addr::LOCALHOST), Type::STREAM, None).unwrap();
         Buffers { sndbuf_bytes: Some(100_000), rcvbuf_bytes: Some(50_000) }.apply(&socket).unwrap();
-        assert_eq!(granted(&socket).unwrap(), (200_000, 100_000));
+        let granted = GrantedBuffers { sndbuf_bytes: Some(200_000), rcvbuf_bytes: Some(100_000) };
+        assert_eq!(GrantedBuffers::of(&socket), granted);
     }
 }

@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 use nix::errno::Errno;
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
 use sixbench_measure::clock::{self, BothClocks, PreciseTimers};
 use sixbench_measure::cpu;
@@ -14,9 +16,10 @@ use super::ping::{self, packet};
 use crate::datagram_socket::{is_momentary, wait_until};
 use crate::df::Df;
 use crate::params::{self, MAX_TIME_NS, SECOND_NS};
+use crate::session::{TypedWorkload, only};
 use crate::sys::mmsg::ReceiveBatch;
 use crate::workloads::tcp::io::pattern;
-use crate::{Cancel, Endpoint, Error, Result, Server, Workload};
+use crate::{Cancel, Endpoint, Error, Result, Server};
 
 /// The workload.
 pub struct BringUp;
@@ -30,7 +33,10 @@ const AT_ONCE: usize = 8;
 /// More requests than this a millisecond are a load and no probe.
 const MIN_INTERVAL_NS: u64 = 100_000;
 
-impl Workload for BringUp {
+impl TypedWorkload for BringUp {
+    type ClientResult = ClientResult;
+    type ServerResult = ping::KernelResult;
+
     fn name(&self) -> &'static str {
         NAME
     }
@@ -39,27 +45,44 @@ impl Workload for BringUp {
         params::table(NAME, &json!({}), Settings::read)
     }
 
-    fn serve(&self, _: &Endpoint, params: &Value, _: &Cancel) -> Result<Box<dyn Server>> {
+    fn serve(&self, endpoints: &[Endpoint], params: &Value, _: &Cancel) -> Result<Box<dyn Server<ping::KernelResult>>> {
+        only(NAME, endpoints)?;
         params::read(NAME, params, Settings::read)?;
         Ok(Box::new(ping::Kernel))
     }
 
-    fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value> {
+    fn run(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<ClientResult> {
+        let endpoint = only(NAME, endpoints)?;
         let settings = params::read(NAME, params, Settings::read)?;
         let _timers = PreciseTimers::new();
         let socket = ping::open(endpoint, Df::Clear)?;
         let from = cpu::sample();
         let mut probing = Probing::new(endpoint, &socket);
         let answered = probing.until_answered(&settings, cancel)?;
-        let mut result = json!({
-            "sent": probing.sent, "refused": probing.refused, "errors": probing.errors, "began_ns": probing.began_ns,
-            "cpu": cpu::Span { from, to: cpu::sample() },
-        });
-        if let Some(Answered { number, sent_ns, received_ns }) = answered {
-            result["answered"] = json!({"number": number, "sent_ns": sent_ns, "received_ns": received_ns});
-        }
-        Ok(result)
+        Ok(ClientResult {
+            sent: probing.sent,
+            refused: probing.refused,
+            errors: probing.errors,
+            began_ns: probing.began_ns,
+            answered,
+            cpu: cpu::Span { from, to: cpu::sample() },
+        })
     }
+}
+
+/// The client's result, by the names of the protocol document.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ClientResult {
+    sent: u64,
+    /// Requests that the kernel did not take, by its reason.
+    refused: BTreeMap<String, u64>,
+    /// ICMP errors about requests, by name.
+    errors: BTreeMap<&'static str, u64>,
+    began_ns: u64,
+    /// Absent where nothing was answered in time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answered: Option<Answered>,
+    cpu: cpu::Span,
 }
 
 /// The parameters, checked.
@@ -78,6 +101,7 @@ impl Settings {
 }
 
 /// The first answer. Times are of the monotonic clock.
+#[derive(Debug, Serialize, JsonSchema)]
 struct Answered {
     number: u64,
     sent_ns: u64,
@@ -183,12 +207,13 @@ impl<'a> Probing<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Workload;
 
     fn run(peer: &str) -> Option<Value> {
         let mut endpoint = Endpoint::on_loopback([127, 0, 0, 1].into());
         endpoint.peer = peer.parse().expect("an address");
         let params = json!({"timeout_ns": 20_000_000});
-        match BringUp.run(&endpoint, &params, &Cancel::default()) {
+        match Workload::run(&BringUp, &endpoint, &params, &Cancel::default()) {
             // Only root may have raw sockets.
             Err(Error::System { source, .. }) if source.kind() == std::io::ErrorKind::PermissionDenied => None,
             result => Some(result.expect("it ran")),
@@ -214,7 +239,7 @@ mod tests {
     fn what_is_refused() {
         let endpoint = Endpoint::on_loopback([127, 0, 0, 1].into());
         for params in [json!({"interval_ns": 99_999}), json!({"timeout_ns": 0}), json!({"count": 1})] {
-            let error = BringUp.serve(&endpoint, &params, &Cancel::default()).err().expect("a refusal");
+            let error = Workload::serve(&BringUp, &endpoint, &params, &Cancel::default()).err().expect("a refusal");
             assert_eq!(error.code(), "bad-params", "{params}");
         }
     }

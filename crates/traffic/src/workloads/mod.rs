@@ -3,6 +3,7 @@
 mod bring_up;
 mod connections;
 mod cpu_watch;
+mod directions;
 mod dns64;
 mod frames;
 mod guard;

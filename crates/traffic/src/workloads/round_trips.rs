@@ -1,8 +1,8 @@
 //! The round trips of a closed loop: one request in flight. Pure.
 
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
-use sixbench_measure::histogram::Times;
+use sixbench_measure::histogram::{Times, TimesTally};
 
 use super::window::Window;
 use crate::series::Series;
@@ -58,8 +58,8 @@ impl RoundTrips {
         RoundTripTally {
             window: Window { started_ns, ended_ns, measured_ns },
             transactions: self.count(),
-            rtt: self.rtt.to_json(),
-            rtt_jitter: self.rtt_jitter.to_json(),
+            rtt: self.rtt.tally(),
+            rtt_jitter: self.rtt_jitter.tally(),
             series: Columns {
                 t_ns: series.ends_ns(measured_ns),
                 transactions: series.column(|slot| slot.transactions),
@@ -70,20 +70,20 @@ impl RoundTrips {
 }
 
 /// The account of a window, by the names of the protocol document.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct RoundTripTally {
     #[serde(flatten)]
     window: Window,
     transactions: u64,
-    /// Times of answered requests, as a histogram.
-    rtt: Value,
-    /// Differences between consecutive ones, as a histogram.
-    rtt_jitter: Value,
+    /// Times of answered requests.
+    rtt: TimesTally,
+    /// Differences between consecutive ones.
+    rtt_jitter: TimesTally,
     series: Columns,
 }
 
 /// The series, by columns.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Columns {
     t_ns: Vec<u64>,
     transactions: Vec<u64>,

@@ -5,7 +5,6 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::Duration;
 
-use serde_json::Value;
 use sixbench_measure::clock;
 
 use super::tcp::Stop;
@@ -17,10 +16,10 @@ use crate::{Error, Result};
 const WAKE_AGAIN: Duration = Duration::from_millis(1);
 
 /// A server whose thread is woken by an order, and then ends.
-pub struct ThreadServer {
+pub struct ThreadServer<T> {
     port: u16,
     control: Arc<Control>,
-    thread: Option<JoinHandle<Result<Value>>>,
+    thread: Option<JoinHandle<Result<T>>>,
 }
 
 /// The orders that the thread looks at between its blocking calls.
@@ -42,14 +41,14 @@ pub struct Order {
     pub given_ns: u64,
 }
 
-impl ThreadServer {
+impl<T: Send + 'static> ThreadServer<T> {
     /// Starts `work`; its value is the server's result.
     pub fn start(
         workload: &'static str,
         port: u16,
         cancel: &Cancel,
-        work: impl FnOnce(&Control) -> Result<Value> + Send + 'static,
-    ) -> Result<Box<dyn Server>> {
+        work: impl FnOnce(&Control) -> Result<T> + Send + 'static,
+    ) -> Result<Box<dyn Server<T>>> {
         let control = Arc::new(Control {
             stop: Stop::new(cancel),
             sleeper: OnceLock::new(),
@@ -105,18 +104,18 @@ impl Order {
     }
 }
 
-impl ThreadServer {
+impl<T> ThreadServer<T> {
     fn is_ended(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 }
 
-impl Server for ThreadServer {
+impl<T: Send + 'static> Server<T> for ThreadServer<T> {
     fn port(&self) -> u16 {
         self.port
     }
 
-    fn finish(mut self: Box<Self>, finish: &Finish) -> Result<Value> {
+    fn finish(mut self: Box<Self>, finish: &Finish) -> Result<T> {
         // It can be set once only, and `finish` consumes the server.
         let order = Order { finish: *finish, given_ns: clock::monotonic_ns() };
         let _ = self.control.order.set((order, thread::current()));
@@ -131,7 +130,7 @@ impl Server for ThreadServer {
     }
 }
 
-impl Drop for ThreadServer {
+impl<T> Drop for ThreadServer<T> {
     fn drop(&mut self) {
         self.control.stop.raise();
         while !self.is_ended() {

@@ -294,7 +294,7 @@ fn what_arrives_is_counted_for_whoever_asks_meanwhile() {
         let arrived = endpoint.progress.arrived().unwrap();
         assert_eq!(arrived.bytes, number(&result, "unique_bytes"));
         assert!(arrived.first_ns > 0);
-        let datagrams = &endpoint.progress.to_json()["datagrams"];
+        let datagrams = &json!(endpoint.progress.tally())["datagrams"];
         for name in ["unique", "lost_middle", "jitter_rfc3550_ns"] {
             assert_eq!(datagrams[name], result[name], "{name}");
         }

@@ -1,15 +1,19 @@
 //! The client of `connections`: one thread and one epoll set, a round that opens, and a round that checks.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use sixbench_measure::histogram::TimesTally;
 use sixbench_measure::{clock, cpu};
 use socket2::Socket;
 
 use super::held::{CHECK, Failed, Held, Step, Ways};
 use super::round::{Next, Round};
 use super::{ConnectionsParams, Transport, allow_descriptors};
+use crate::workloads::tcp::options::GrantedOptions;
 use crate::workloads::tcp::{Stop, connecting};
 use crate::{Endpoint, Error, Result, sys};
 
@@ -24,7 +28,7 @@ const SPIN_NS: u64 = 60_000;
 const DOING: &str = "holding connections";
 
 /// Opens them, holds them, asks each for an answer, and closes them.
-pub fn run(endpoint: &Endpoint, params: &ConnectionsParams, stop: &Stop) -> Result<Value> {
+pub fn run(endpoint: &Endpoint, params: &ConnectionsParams, stop: &Stop) -> Result<ClientResult> {
     allow_descriptors(params.count)?;
     let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|e| Error::system(DOING, "epoll_create1", e))?;
     let ways = Ways::new(endpoint, params)?;
@@ -40,24 +44,61 @@ pub fn run(endpoint: &Endpoint, params: &ConnectionsParams, stop: &Stop) -> Resu
     let check = client.check_all()?;
     let socket = client.granted();
     client.close_all();
-    let mut result = json!({
-        "attempts": opening.begun(), "established": opening.times.count(), "failed": opening.failed,
-        "alive": check.times.count(), "lost": check.failed,
-        "connect": opening.times.to_json(), "check": check.times.to_json(),
-        "started_ns": started_ns, "opened_ns": opened_ns, "ended_ns": clock::monotonic_ns(),
-        "server_ports": params.server_ports, "cpu": cpu,
-    });
-    if let Some(socket) = socket {
-        result["socket"] = socket;
-    }
-    if let Some(establishing_ns) = opening.lasted_ns() {
-        result["establishing_ns"] = json!(establishing_ns);
-    }
-    if let (Some(_), Some(offered_ns)) = (params.rate, opening.offered_ns()) {
-        result["offered_ns"] = json!(offered_ns);
-        result["lateness"] = opening.lateness.to_json();
-    }
-    Ok(result)
+    Ok(ClientResult {
+        attempts: opening.begun(),
+        established: opening.times.count(),
+        establishing_ns: opening.lasted_ns(),
+        connect: opening.times.tally(),
+        alive: check.times.count(),
+        lost: check.failed,
+        check: check.times.tally(),
+        pace: params
+            .rate
+            .and_then(|_| Some(PaceTally { offered_ns: opening.offered_ns()?, lateness: opening.lateness.tally() })),
+        failed: opening.failed,
+        started_ns,
+        opened_ns,
+        ended_ns: clock::monotonic_ns(),
+        server_ports: params.server_ports,
+        socket,
+        cpu,
+    })
+}
+
+/// The client's result, by the names of the protocol document.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ClientResult {
+    attempts: u64,
+    established: u64,
+    /// Time from the first beginning to the last success; absent where none succeeded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    establishing_ns: Option<u64>,
+    /// Numbers of connections that could not be opened, by reason.
+    failed: BTreeMap<String, u64>,
+    connect: TimesTally,
+    alive: u64,
+    /// Numbers of connections that did not answer at the end, by reason.
+    lost: BTreeMap<String, u64>,
+    check: TimesTally,
+    /// Absent without a rate.
+    #[serde(flatten)]
+    pace: Option<PaceTally>,
+    started_ns: u64,
+    opened_ns: u64,
+    ended_ns: u64,
+    server_ports: u16,
+    /// Options of the first connection, over TCP; absent where none is open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    socket: Option<GrantedOptions>,
+    cpu: cpu::Span,
+}
+
+/// The account of the beginnings of connections that have a rate.
+#[derive(Debug, Serialize, JsonSchema)]
+struct PaceTally {
+    /// Time from the first beginning to the last.
+    offered_ns: u64,
+    lateness: TimesTally,
 }
 
 struct Client<'a> {
@@ -182,7 +223,7 @@ impl Client<'_> {
     }
 
     /// The socket options that the kernel granted to the first of them.
-    fn granted(&self) -> Option<Value> {
+    fn granted(&self) -> Option<GrantedOptions> {
         let held = self.held.iter().flatten().next()?;
         (self.params.transport == Transport::Tcp).then(|| self.params.options.granted((&held.socket).into()))
     }

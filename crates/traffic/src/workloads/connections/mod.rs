@@ -17,12 +17,16 @@ use serde_json::{Value, json};
 use super::pacing::Interval;
 use super::tcp::{Stop, TcpOptions};
 use crate::params::{self, Params, SECOND_NS};
-use crate::{Cancel, Endpoint, Error, Result, Server, Token, Workload};
+use crate::session::{TypedWorkload, only};
+use crate::{Cancel, Endpoint, Error, Result, Server, Token};
 
 /// The workload `connections`.
 pub struct Connections;
 
-impl Workload for Connections {
+impl TypedWorkload for Connections {
+    type ClientResult = client::ClientResult;
+    type ServerResult = server::ServerResult;
+
     fn name(&self) -> &'static str {
         NAME
     }
@@ -31,11 +35,18 @@ impl Workload for Connections {
         params::table(NAME, &json!({}), ConnectionsParams::read)
     }
 
-    fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
+    fn serve(
+        &self,
+        endpoints: &[Endpoint],
+        params: &Value,
+        cancel: &Cancel,
+    ) -> Result<Box<dyn Server<server::ServerResult>>> {
+        let endpoint = only(NAME, endpoints)?;
         server::serve(endpoint, &ConnectionsParams::parse(params)?, cancel)
     }
 
-    fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value> {
+    fn run(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<client::ClientResult> {
+        let endpoint = only(NAME, endpoints)?;
         client::run(endpoint, &ConnectionsParams::parse(params)?, &Stop::new(cancel))
     }
 }

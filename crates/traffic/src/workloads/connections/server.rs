@@ -7,15 +7,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use sixbench_measure::clock;
 
 use super::held::CHECK;
 use super::{ANSWER_BYTES, ConnectionsParams, REQUEST_BYTES, Transport, allow_descriptors, answer, round_of};
 use crate::df::Df;
 use crate::socket::Buffers;
+use crate::strays::Strays;
 use crate::workloads::cpu_watch::Edges;
-use crate::workloads::tcp::{Counted, CountingServer, Stop, acceptor, io as tcp_io};
+use crate::workloads::tcp::{CountingResult, CountingServer, Stop, acceptor, io as tcp_io};
 use crate::{Cancel, Endpoint, Error, Result, Server, datagram_socket, sys};
 
 /// Connections that one wait tells of at most.
@@ -34,7 +36,11 @@ const RECEIVE_BUFFER_BYTES: usize = 8 << 20;
 const WATCHING: &str = "watching the connections of a session";
 
 /// Listens at as many ports as the parameters say, one after the other.
-pub fn serve(endpoint: &Endpoint, params: &ConnectionsParams, cancel: &Cancel) -> Result<Box<dyn Server>> {
+pub fn serve(
+    endpoint: &Endpoint,
+    params: &ConnectionsParams,
+    cancel: &Cancel,
+) -> Result<Box<dyn Server<ServerResult>>> {
     if params.transport == Transport::Tcp {
         allow_descriptors(params.count)?;
     }
@@ -66,24 +72,17 @@ fn ports_in_a_row<T>(count: u16, at: impl Fn(u16) -> Result<(T, u16)>) -> Result
     })
 }
 
-/// Counts of the session.
-#[derive(Default)]
-struct Account {
+/// The server's result.
+pub type ServerResult = CountingResult<Account>;
+
+/// Counts of the session, by the names of the protocol document.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct Account {
     /// Connections, or sources of datagrams.
     accepted: u64,
     /// Answers of the round that checks.
     answered: u64,
-    stray_connections: u64,
-    stray_datagrams: u64,
-}
-
-impl Counted for Account {
-    fn to_json(&self) -> Value {
-        json!({
-            "accepted": self.accepted, "answered": self.answered,
-            "strays": {"connections": self.stray_connections, "datagrams": self.stray_datagrams},
-        })
-    }
+    strays: Strays,
 }
 
 enum Listening {
@@ -182,7 +181,7 @@ impl Serving {
 
     fn accept(&mut self, stream: TcpStream, from: SocketAddr) {
         if !self.endpoint.admits(from.ip()) || self.counted.accepted >= self.most as u64 {
-            self.counted.stray_connections += 1;
+            self.counted.strays.connections += 1;
             return tcp_io::reset(stream);
         }
         let number = self.open.len();
@@ -219,7 +218,7 @@ impl Serving {
             }
             Some(_) => self.open[number] = None,
             None => {
-                self.counted.stray_connections += 1;
+                self.counted.strays.connections += 1;
                 self.counted.accepted -= 1;
                 if let Some(open) = self.open[number].take() {
                     tcp_io::reset(open.stream);
@@ -238,7 +237,7 @@ impl Serving {
             Err(e) => return !tcp_io::is_pause(&e),
         };
         match round_of(&bytes[..length], &self.endpoint.token).filter(|_| self.endpoint.admits(from.ip())) {
-            None => self.counted.stray_datagrams += 1,
+            None => self.counted.strays.datagrams += 1,
             Some(round) => {
                 // A datagram that is lost here is as one that is lost on the way.
                 let _ = socket.send_to(&answer(&self.endpoint.token, round), from);

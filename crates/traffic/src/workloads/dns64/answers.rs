@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
-use sixbench_measure::histogram::Times;
+use sixbench_measure::histogram::{Times, TimesTally};
 
 use super::message::Verdict;
 use crate::strays::Strays;
@@ -87,22 +87,22 @@ impl Answers {
             wrong: self.wrong,
             late: self.late,
             failed: self.failed.clone(),
-            response: self.times.to_json(),
+            response: self.times.tally(),
             strays: Strays::of_datagrams(self.strays),
         }
     }
 }
 
 /// The account of all questions, by the names of the protocol document.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct AnswerTally {
     right: u64,
     wrong: u64,
     late: u64,
     /// Numbers of answers that report a failure, by its name.
     failed: BTreeMap<&'static str, u64>,
-    /// Times of right answers, as a histogram.
-    response: Value,
+    /// Times of right answers.
+    response: TimesTally,
     strays: Strays,
 }
 

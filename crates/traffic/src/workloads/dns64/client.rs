@@ -3,11 +3,11 @@
 use std::io::Read;
 
 use nix::errno::Errno;
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
 use sixbench_measure::clock::{self, PreciseTimers};
 use sixbench_measure::cpu;
-use sixbench_measure::histogram::Times;
+use sixbench_measure::histogram::{Times, TimesTally};
 use socket2::Socket;
 
 use super::answers::{AnswerTally, Answers};
@@ -30,7 +30,7 @@ const SPIN_NS: u64 = 60_000;
 const RECEIVE_BUFFER_BYTES: usize = 4 << 20;
 
 /// Asks for the whole duration, and waits for the last answers.
-pub fn run(endpoint: &Endpoint, settings: &Settings, stop: &Stop) -> Result<Value> {
+pub fn run(endpoint: &Endpoint, settings: &Settings, stop: &Stop) -> Result<ClientResult> {
     let buffers = Buffers { rcvbuf_bytes: Some(RECEIVE_BUFFER_BYTES), ..Buffers::default() };
     let socket = datagram_socket::udp(endpoint.address, buffers, Df::Clear)?;
     datagram_socket::connect(&socket, (endpoint.peer, PORT))?;
@@ -54,25 +54,25 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, stop: &Stop) -> Result<Valu
     let from = cpu::sample();
     client.ask_all(stop)?;
     let cpu = cpu::Span { from, to: cpu::sample() };
-    Ok(json!(ClientResult {
+    Ok(ClientResult {
         answers: client.answers.tally(),
         sent: client.asked - client.unsent,
         due,
-        lateness: client.lateness.to_json(),
+        lateness: client.lateness.tally(),
         window: Window { started_ns, ended_ns: client.last_ns, measured_ns: client.last_ns - started_ns },
         cpu,
-    }))
+    })
 }
 
 /// The client's result, by the names of the protocol document.
-#[derive(Debug, Serialize)]
-struct ClientResult {
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ClientResult {
     #[serde(flatten)]
     answers: AnswerTally,
     sent: u64,
     due: u64,
-    /// Lateness of each question, as a histogram.
-    lateness: Value,
+    /// Lateness of each question.
+    lateness: TimesTally,
     #[serde(flatten)]
     window: Window,
     cpu: cpu::Span,

@@ -12,7 +12,8 @@ use sixbench_wire::addresses::Prefix6;
 use super::pacing::Interval;
 use super::tcp::Stop;
 use crate::params::{self, Params, SECOND_NS};
-use crate::{Cancel, Endpoint, Result, Server, Workload};
+use crate::session::{TypedWorkload, only};
+use crate::{Cancel, Endpoint, Result, Server};
 
 /// The workload `dns64`.
 pub struct Dns64;
@@ -28,7 +29,10 @@ const MAX_TIMEOUT_NS: u64 = SECOND_NS;
 const MAX_WAITING: u64 = 50_000;
 const MAX_DURATION_NS: u64 = 86_400 * SECOND_NS;
 
-impl Workload for Dns64 {
+impl TypedWorkload for Dns64 {
+    type ClientResult = client::ClientResult;
+    type ServerResult = server::ServerResult;
+
     fn name(&self) -> &'static str {
         NAME
     }
@@ -37,11 +41,18 @@ impl Workload for Dns64 {
         params::table(NAME, &json!({"rate_per_s": 1, "duration_ns": 1, "prefix": "64:ff9b::/96"}), Settings::read)
     }
 
-    fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
+    fn serve(
+        &self,
+        endpoints: &[Endpoint],
+        params: &Value,
+        cancel: &Cancel,
+    ) -> Result<Box<dyn Server<server::ServerResult>>> {
+        let endpoint = only(NAME, endpoints)?;
         server::serve(endpoint, Settings::parse(params)?, cancel)
     }
 
-    fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value> {
+    fn run(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<client::ClientResult> {
+        let endpoint = only(NAME, endpoints)?;
         client::run(endpoint, &Settings::parse(params)?, &Stop::new(cancel))
     }
 }

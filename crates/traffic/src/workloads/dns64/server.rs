@@ -2,7 +2,8 @@
 
 use std::net::SocketAddr;
 
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::message::{MAX_ANSWER_BYTES, reply};
 use super::{NAME, PORT, Settings};
@@ -16,7 +17,7 @@ use crate::{Error, Result};
 
 const RECEIVE_BUFFER_BYTES: usize = 4 << 20;
 
-pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result<Box<dyn Server>> {
+pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result<Box<dyn Server<ServerResult>>> {
     let buffers = Buffers { rcvbuf_bytes: Some(RECEIVE_BUFFER_BYTES), ..Buffers::default() };
     let socket = datagram_socket::udp_at(endpoint.address, PORT, buffers, Df::Clear)?;
     let endpoint = endpoint.clone();
@@ -28,9 +29,7 @@ pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result
         loop {
             control.check()?;
             if control.order().is_some() {
-                return Ok(json!({
-                    "asked": asked, "answered": answered, "strays": Strays::of_datagrams(strays),
-                }));
+                return Ok(ServerResult { asked, answered, strays: Strays::of_datagrams(strays) });
             }
             // It waits for a short time; an error may be that of an earlier answer, whose reader is gone.
             let Ok((length, from)) = socket.recv_from(&mut buffer) else { continue };
@@ -44,6 +43,15 @@ pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result
             }
         }
     })
+}
+
+/// The server's result, by the names of the protocol document.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ServerResult {
+    /// Questions of the resolver.
+    asked: u64,
+    answered: u64,
+    strays: Strays,
 }
 
 /// Sends an answer. Returns false where the kernel had no room for it: the resolver asks again.

@@ -1,5 +1,6 @@
 //! The receiver's account of a flow of frames. Pure: callers pass the frames and their times.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use sixbench_wire::ethernet::ethertype;
 
@@ -119,7 +120,7 @@ impl Account {
 }
 
 /// The account of one flow, by the names of the protocol document.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct AccountTally {
     #[serde(flatten)]
     arrivals: ArrivalTally,
@@ -138,7 +139,7 @@ pub struct AccountTally {
 }
 
 /// The frames that went natively.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct NativeTally {
     family: u8,
     unique: u64,

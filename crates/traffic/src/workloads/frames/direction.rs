@@ -1,25 +1,30 @@
 //! The directions of frames and the two sides of a session. The client always opens the way by UDP: neighbours are
 //! known then, and translators let the server's frames through.
 
-use serde_json::{Value, json};
 use socket2::Socket;
 
 use super::ends::Ends;
 use super::engine::{Engines, Intake};
 use super::forms::Forms;
 use super::ports::Ports;
-use super::receiver::Incoming;
-use super::sender::{Outgoing, SendingEngine};
+use super::receiver::{Incoming, ReceiverResult};
+use super::sender::{Outgoing, SenderResult, SendingEngine};
 use super::{NAME, Settings, hello, session_socket};
 use crate::session::{Cancel, Server};
+use crate::workloads::directions::{ClientFlows, Direction, ServerFlows, at_once};
 use crate::workloads::opening::{self, Begins};
 use crate::workloads::tcp::Stop;
 use crate::workloads::thread_server::ThreadServer;
-use crate::workloads::udp_stream::{Direction, at_once, end};
+use crate::workloads::udp_stream::end;
 use crate::{Result, datagram_socket};
 
+/// The client's result.
+pub type ClientResult = ClientFlows<SenderResult, ReceiverResult>;
+/// The server's result.
+pub type ServerResult = ServerFlows<SenderResult, ReceiverResult>;
+
 /// The serving side.
-pub fn serve(ends: Ends, settings: Settings, cancel: &Cancel) -> Result<Box<dyn Server>> {
+pub fn serve(ends: Ends, settings: Settings, cancel: &Cancel) -> Result<Box<dyn Server<ServerResult>>> {
     let direction = settings.direction;
     let engines = Engines::open(&ends, &settings, direction != Direction::Reverse, direction != Direction::Forward)?;
     let Engines { intake, sender, refused, stamper } = engines;
@@ -42,18 +47,18 @@ pub fn serve(ends: Ends, settings: Settings, cancel: &Cancel) -> Result<Box<dyn 
             Ok(sent)
         };
         match (settings.direction, intake) {
-            (Direction::Forward, Some(intake)) => Ok(json!(receive(intake)?)),
+            (Direction::Forward, Some(intake)) => Ok(ServerFlows::Forward(receive(intake)?)),
             (Direction::Both, Some(intake)) => {
-                let (received, sent) = at_once(NAME, || receive(intake), send)?;
-                Ok(json!({"forward_receiver": received, "reverse_sender": sent}))
+                let (forward_receiver, reverse_sender) = at_once(NAME, || receive(intake), send)?;
+                Ok(ServerFlows::Both { forward_receiver, reverse_sender })
             }
-            _ => Ok(json!({"reverse_sender": send()?})),
+            _ => Ok(ServerFlows::Reverse { reverse_sender: send()? }),
         }
     })
 }
 
 /// The client's side.
-pub fn run(ends: &Ends, settings: &Settings, cancel: &Cancel) -> Result<Value> {
+pub fn run(ends: &Ends, settings: &Settings, cancel: &Cancel) -> Result<ClientResult> {
     let stop = Stop::new(cancel);
     let endpoint = &ends.own;
     let direction = settings.direction;
@@ -74,12 +79,12 @@ pub fn run(ends: &Ends, settings: &Settings, cancel: &Cancel) -> Result<Value> {
     };
     let send = || outgoing((&socket, native.as_ref()), ends, port, payload_bytes, settings)?.send(engine, &stop);
     match (settings.direction, intake) {
-        (Direction::Reverse, Some(intake)) => Ok(json!({"reverse_receiver": receive(intake)?})),
+        (Direction::Reverse, Some(intake)) => Ok(ClientFlows::Reverse { reverse_receiver: receive(intake)? }),
         (Direction::Both, Some(intake)) => {
-            let (received, sent) = at_once(NAME, || receive(intake), send)?;
-            Ok(json!({"forward_sender": sent, "reverse_receiver": received}))
+            let (reverse_receiver, forward_sender) = at_once(NAME, || receive(intake), send)?;
+            Ok(ClientFlows::Both { forward_sender, reverse_receiver })
         }
-        _ => Ok(json!(send()?)),
+        _ => Ok(ClientFlows::Forward(send()?)),
     }
 }
 

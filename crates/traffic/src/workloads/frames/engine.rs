@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use sixbench_measure::clock::BothClocks;
 use sixbench_netlink::Client;
@@ -206,7 +207,7 @@ impl Outlet {
 }
 
 /// The engine of one end of a flow and the stamps of its interface, by the names of the protocol document.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct EngineTally {
     engine: &'static str,
     /// The reason why it is not the engine that was wanted.

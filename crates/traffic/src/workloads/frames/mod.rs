@@ -20,7 +20,6 @@ mod stamps;
 mod steps;
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::slice;
 
 use serde_json::{Value, json};
 
@@ -32,11 +31,11 @@ use self::layout::{FCS_BYTES, MARK_BYTES, headers_bytes};
 use self::networks::{MAX_NETWORKS, Networks};
 use self::ports::PortChoice;
 use self::steps::Steps;
+use super::directions::Direction;
 use super::pacing::{DEFAULT_SPIN_NS, MAX_PPS};
-use super::udp_stream::Direction;
 use crate::ledger::MAX_SEQUENCES;
 use crate::params::{self, Limit, Params, SECOND_NS};
-use crate::session::{Cancel, Endpoint, Server, Workload};
+use crate::session::{Cancel, Endpoint, Server, TypedWorkload};
 use crate::{Error, Result};
 
 /// The workload.
@@ -56,7 +55,10 @@ const MAX_RESIDUAL_NS: u64 = 4 * SECOND_NS;
 /// The latest that the rate may change: a day.
 const MAX_STEP_NS: u64 = 24 * 3600 * SECOND_NS;
 
-impl Workload for Frames {
+impl TypedWorkload for Frames {
+    type ClientResult = direction::ClientResult;
+    type ServerResult = direction::ServerResult;
+
     fn name(&self) -> &'static str {
         NAME
     }
@@ -66,20 +68,17 @@ impl Workload for Frames {
         params::table(NAME, &example, |params| Settings::read(params, Ipv4Addr::LOCALHOST.into(), false))
     }
 
-    fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
-        self.serve_at(slice::from_ref(endpoint), params, cancel)
-    }
-
-    fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value> {
-        self.run_at(slice::from_ref(endpoint), params, cancel)
-    }
-
-    fn serve_at(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
+    fn serve(
+        &self,
+        endpoints: &[Endpoint],
+        params: &Value,
+        cancel: &Cancel,
+    ) -> Result<Box<dyn Server<direction::ServerResult>>> {
         let settings = Settings::of_session(endpoints, params, false)?;
         direction::serve(Ends::new(endpoints, &settings, false)?, settings, cancel)
     }
 
-    fn run_at(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<Value> {
+    fn run(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<direction::ClientResult> {
         let settings = Settings::of_session(endpoints, params, true)?;
         direction::run(&Ends::new(endpoints, &settings, true)?, &settings, cancel)
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use sixbench_measure::{clock, cpu};
 use socket2::Socket;
@@ -190,7 +191,7 @@ impl<'a> Incoming<'a> {
 }
 
 /// The receiver's result, by the names of the protocol document.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ReceiverResult {
     #[serde(flatten)]
     account: AccountTally,

@@ -1,12 +1,13 @@
 //! The sender of `frames`: sends each frame when it is due on an absolute schedule. Frames of one call carry the time
 //! before it.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use nix::errno::Errno;
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
-use sixbench_measure::histogram::Times;
+use sixbench_measure::histogram::{Times, TimesTally};
 use sixbench_measure::{clock, cpu};
 
 use super::engine::{EngineTally, Outlet};
@@ -101,8 +102,8 @@ impl Outgoing<'_> {
             waits: sender.waits.tally(warmup_spun_ns),
             sending: Calls { batch: at_once, calls: sender.calls },
             engine: sender.outlet.tally(),
-            send_errors: sender.failures.to_json(),
-            inter_frame_error: sender.gap_error.to_json(),
+            send_errors: sender.failures.counts().clone(),
+            inter_frame_error: sender.gap_error.tally(),
             due: settings.due(self.rate_pps),
             cpu: cpu::Span { from, to },
         })
@@ -110,7 +111,7 @@ impl Outgoing<'_> {
 }
 
 /// The sender's result, by the names of the protocol document.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct SenderResult {
     sent_bytes: u64,
     /// The frames that went natively, if some were to.
@@ -125,20 +126,20 @@ pub struct SenderResult {
     sending: Calls,
     #[serde(flatten)]
     engine: EngineTally,
-    send_errors: Value,
-    /// Differences between the distances of frames and those of the schedule, as a histogram.
-    inter_frame_error: Value,
+    send_errors: BTreeMap<String, u64>,
+    /// Differences between the distances of frames and those of the schedule.
+    inter_frame_error: TimesTally,
     due: u64,
     cpu: cpu::Span,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct NativeTally {
     family: u8,
     sent: u64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Calls {
     /// Frames that go together at most.
     batch: u64,

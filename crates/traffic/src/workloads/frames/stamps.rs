@@ -4,6 +4,7 @@
 //! Two hardware clocks differ, so a stamp is only ever compared with one of the same clock. Many interfaces keep only
 //! one stamp of a sent frame until it is read, so not every frame has a tag.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use sixbench_netlink::Client;
 use sixbench_packet::stamping::{self, Abilities, Setting};
@@ -147,7 +148,7 @@ impl Stamps {
 }
 
 /// The stamps of a flow at one end: `hardware_stamps` of the results.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct StampTally {
     interface: String,
     clock: u32,

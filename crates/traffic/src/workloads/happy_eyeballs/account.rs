@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
-use sixbench_measure::histogram::Times;
+use schemars::JsonSchema;
+use serde::Serialize;
+use sixbench_measure::histogram::{Times, TimesTally};
 
-use crate::family::{FAMILIES, Family};
+use crate::family::{ByFamily, FAMILIES, Family};
 
 /// After this many failures in a row and no success, a family is not tried alone any more.
 const HOPELESS: u64 = 3;
@@ -84,24 +85,64 @@ impl Account {
         *self.failed.entry(reason).or_default() += 1;
     }
 
-    /// Adds it to a result.
-    pub fn write_to(&self, result: &mut Map<String, Value>) {
-        let order: Vec<_> = self.order.iter().map(|family| family.name()).collect();
-        result.insert("order".into(), json!(order));
-        result.insert("races".into(), json!(self.connect.count() + self.failed.values().sum::<u64>()));
-        result.insert("connect".into(), self.connect.to_json());
-        result.insert("failed".into(), json!(self.failed));
-        for family in FAMILIES.into_iter().filter(|family| self.order.contains(family)) {
-            let of = &self.of[family as usize];
-            let alone = json!({"connect": of.alone.to_json(), "failed": of.alone_failed});
-            let own = json!({"wins": of.wins, "begun": of.begun, "failed": of.refused, "alone": alone});
-            result.insert(family.name().into(), own);
+    /// The account of all connections.
+    pub fn tally(&self) -> AccountTally {
+        let of = |family: Family| self.order.contains(&family).then(|| self.of[family as usize].tally());
+        AccountTally {
+            order: self.order.clone(),
+            races: self.connect.count() + self.failed.values().sum::<u64>(),
+            connect: self.connect.tally(),
+            failed: self.failed.clone(),
+            families: ByFamily { ipv4: of(Family::Ipv4), ipv6: of(Family::Ipv6) },
         }
     }
 }
 
+impl OfFamily {
+    fn tally(&self) -> FamilyTally {
+        FamilyTally {
+            wins: self.wins,
+            begun: self.begun,
+            failed: self.refused.clone(),
+            alone: AloneTally { connect: self.alone.tally(), failed: self.alone_failed.clone() },
+        }
+    }
+}
+
+/// The account of all connections, by the names of the protocol document.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct AccountTally {
+    /// The families, in the order in which they are preferred.
+    order: Vec<Family>,
+    races: u64,
+    /// Times of races that had a winner.
+    connect: TimesTally,
+    failed: Failures,
+    #[serde(flatten)]
+    families: ByFamily<FamilyTally>,
+}
+
+/// The account of one family.
+#[derive(Debug, Serialize, JsonSchema)]
+struct FamilyTally {
+    wins: u64,
+    /// Attempts of races.
+    begun: u64,
+    failed: Failures,
+    alone: AloneTally,
+}
+
+/// The account of connections over one family alone.
+#[derive(Debug, Serialize, JsonSchema)]
+struct AloneTally {
+    connect: TimesTally,
+    failed: Failures,
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -127,8 +168,7 @@ mod tests {
         account.won(Family::Ipv4, 2_000);
         account.begun(Family::Ipv6);
         account.lost("timeout".to_owned());
-        let mut result = Map::new();
-        account.write_to(&mut result);
+        let result = json!(account.tally());
         assert_eq!((&result["order"], &result["races"]), (&json!(["ipv6", "ipv4"]), &json!(2)));
         assert_eq!((&result["connect"]["count"], &result["failed"]), (&json!(1), &json!({"timeout": 1})));
         let of = |family: &str, key: &str| result[family][key].clone();

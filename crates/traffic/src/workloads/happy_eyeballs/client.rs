@@ -3,21 +3,24 @@
 use std::io;
 use std::net::{SocketAddr, TcpStream};
 
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use sixbench_measure::{clock, cpu};
 use socket2::SockRef;
 
 use super::EyeballsParams;
-use super::account::Account;
+use super::account::{Account, AccountTally};
 use super::attempt::{Attempts, Ended};
 use super::race::{Next, Race};
 use crate::family::Family;
 use crate::workloads::tcp::connecting::{Route, reason};
+use crate::workloads::tcp::options::GrantedOptions;
 use crate::workloads::tcp::{PATIENCE, Preamble, Role, Stop, io as tcp_io};
+use crate::workloads::window::Window;
 use crate::{Endpoint, Error, Result, Token};
 
 /// Runs a session to its end.
-pub fn run(endpoints: &[Endpoint], params: &EyeballsParams, stop: &Stop) -> Result<Value> {
+pub fn run(endpoints: &[Endpoint], params: &EyeballsParams, stop: &Stop) -> Result<ClientResult> {
     let routes = endpoints
         .iter()
         .map(|one| Route::new(one.address, SocketAddr::new(one.peer, one.port), &params.options.congestion))
@@ -31,6 +34,17 @@ pub fn run(endpoints: &[Endpoint], params: &EyeballsParams, stop: &Stop) -> Resu
         stop,
     };
     session.run(endpoints[0].token)
+}
+
+/// The client's result, by the names of the protocol document.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ClientResult {
+    #[serde(flatten)]
+    account: AccountTally,
+    #[serde(flatten)]
+    window: Window,
+    socket: GrantedOptions,
+    cpu: cpu::Span,
 }
 
 struct Session<'a> {
@@ -50,7 +64,7 @@ enum Raced {
 }
 
 impl Session<'_> {
-    fn run(&self, token: Token) -> Result<Value> {
+    fn run(&self, token: Token) -> Result<ClientResult> {
         let proof = self.prove(token)?;
         // The first packets to a neighbour wait for its address to be resolved.
         self.try_alone(0, &mut Account::new(&self.families))?;
@@ -63,14 +77,12 @@ impl Session<'_> {
             self.pause()?;
         }
         let ended_ns = clock::monotonic_ns();
-        let mut result = Map::new();
-        account.write_to(&mut result);
-        result.insert("started_ns".into(), json!(started_ns));
-        result.insert("ended_ns".into(), json!(ended_ns));
-        result.insert("measured_ns".into(), json!(ended_ns - started_ns));
-        result.insert("socket".into(), self.params.options.granted(SockRef::from(&proof)));
-        result.insert("cpu".into(), json!(cpu::Span { from, to: cpu::sample() }));
-        Ok(Value::Object(result))
+        Ok(ClientResult {
+            account: account.tally(),
+            window: Window { started_ns, ended_ns, measured_ns: ended_ns - started_ns },
+            socket: self.params.options.granted(SockRef::from(&proof)),
+            cpu: cpu::Span { from, to: cpu::sample() },
+        })
     }
 
     /// A first connection, by the algorithm: it proves the client and stays open.

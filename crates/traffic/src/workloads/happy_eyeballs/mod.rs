@@ -8,20 +8,22 @@ mod attempt;
 mod client;
 mod race;
 
-use std::slice;
-
 use serde_json::{Value, json};
 
 use self::race::Rules;
 use super::tcp::{Stop, TcpOptions};
 use super::tcp_transactions;
 use crate::params::{self, Params, SECOND_NS};
-use crate::{Cancel, Endpoint, Result, Server, Workload};
+use crate::session::TypedWorkload;
+use crate::{Cancel, Endpoint, Result, Server};
 
 /// The workload `happy-eyeballs`.
 pub struct HappyEyeballs;
 
-impl Workload for HappyEyeballs {
+impl TypedWorkload for HappyEyeballs {
+    type ClientResult = client::ClientResult;
+    type ServerResult = tcp_transactions::ServerResult;
+
     fn name(&self) -> &'static str {
         "happy-eyeballs"
     }
@@ -30,20 +32,17 @@ impl Workload for HappyEyeballs {
         params::table(self.name(), &json!({}), EyeballsParams::read)
     }
 
-    fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
-        self.serve_at(slice::from_ref(endpoint), params, cancel)
-    }
-
-    fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value> {
-        self.run_at(slice::from_ref(endpoint), params, cancel)
-    }
-
-    fn serve_at(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
+    fn serve(
+        &self,
+        endpoints: &[Endpoint],
+        params: &Value,
+        cancel: &Cancel,
+    ) -> Result<Box<dyn Server<tcp_transactions::ServerResult>>> {
         let params = params::read(self.name(), params, EyeballsParams::read)?;
         tcp_transactions::serve_connections(endpoints, params.options, params.timeout_ns, cancel)
     }
 
-    fn run_at(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<Value> {
+    fn run(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<client::ClientResult> {
         client::run(endpoints, &params::read(self.name(), params, EyeballsParams::read)?, &Stop::new(cancel))
     }
 }

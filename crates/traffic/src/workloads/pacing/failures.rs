@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use nix::errno::Errno;
-use serde_json::{Value, json};
 
 use crate::params::SECOND_NS;
 use crate::{Error, Result};
@@ -46,8 +45,8 @@ impl SendFailures {
     }
 
     /// `send_errors` of the results.
-    pub fn to_json(&self) -> Value {
-        json!(self.counts)
+    pub fn counts(&self) -> &BTreeMap<String, u64> {
+        &self.counts
     }
 }
 
@@ -62,7 +61,8 @@ mod tests {
         failures.end();
         assert!(failures.note(Errno::ECONNREFUSED, 5 * SECOND_NS, "sending").unwrap());
         assert!(!failures.note(Errno::EAGAIN, 14 * SECOND_NS, "sending").unwrap());
-        assert_eq!(failures.to_json(), json!({"ENOBUFS": 1, "ECONNREFUSED": 1}));
+        let counts = [("ENOBUFS".to_owned(), 1), ("ECONNREFUSED".to_owned(), 1)];
+        assert_eq!(*failures.counts(), counts.into());
         let error = failures.note(Errno::ENOBUFS, 15 * SECOND_NS, "sending").unwrap_err();
         assert_eq!(error.to_string(), "sending (the last error was ENOBUFS): nothing after 10000 ms");
     }

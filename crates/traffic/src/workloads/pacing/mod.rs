@@ -6,9 +6,9 @@ mod waiting;
 
 use std::collections::VecDeque;
 
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
-use sixbench_measure::histogram::Times;
+use sixbench_measure::histogram::{Times, TimesTally};
 
 pub use self::failures::SendFailures;
 pub use self::schedule::{Interval, MAX_BPS, MAX_PPS, Schedule, Slot};
@@ -50,16 +50,16 @@ pub struct Flow {
 }
 
 /// The account of a flow that is over, by the names of the protocol document.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct FlowTally {
     /// Datagrams that were sent.
     pub sent: u64,
     /// The time in which they were sent; absent where none was.
     #[serde(flatten)]
     pub window: Option<Window>,
-    /// Lateness of each, as a histogram, where there is a schedule.
+    /// Lateness of each, where there is a schedule.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub lateness: Option<Value>,
+    pub lateness: Option<TimesTally>,
     /// Time from the first due time to the last, of those sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheduled_ns: Option<u64>,
@@ -194,7 +194,7 @@ impl Flow {
             unsent: None,
         };
         if let Pace::Scheduled(schedule) = &mut self.pace {
-            tally.lateness = Some(self.lateness.to_json());
+            tally.lateness = Some(self.lateness.tally());
             tally.scheduled_ns = self.first_and_last_due_ns.map(|(first_ns, last_ns)| last_ns - first_ns);
             let known = self.upcoming.len() as u64;
             tally.unsent = self.duration_ns.map(|duration_ns| known + schedule.count_before(duration_ns));
@@ -299,7 +299,7 @@ mod tests {
         flow.note_sent(2, 4 * MS);
         assert_eq!((flow.sent_bytes(), flow.next(4 * MS)), (300, Next::WaitUntil(9 * MS)));
         let tally = flow.tally();
-        assert_eq!((tally.unsent, &tally.lateness.unwrap()["count"]), (Some(1), &2.into()));
+        assert_eq!((tally.unsent, tally.lateness.unwrap().count), (Some(1), 2));
         let mut flow = Flow::new(Pace::Scheduled(Box::new(Growing(0))), 4, None, Some(9 * MS));
         assert_eq!(flow.next(9 * MS), Next::Send(2));
         flow.note_sent(2, 9 * MS);

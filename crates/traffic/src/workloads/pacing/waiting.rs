@@ -4,6 +4,7 @@
 //! lateness is measured at every wake. The thread sleeps for that much less, and spins for the rest. Another thread
 //! that wants the core at that moment would keep it for milliseconds, so this one asks the scheduler for preference.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use sixbench_measure::clock::{self, PreciseTimers};
 use sixbench_measure::cpu;
@@ -93,7 +94,7 @@ impl Waits {
 }
 
 /// The account of a sender's waits: `waits` of the results.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct WaitTally {
     /// Length of the last stretch that was spun.
     pub spin_ns: u64,

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 use sixbench_measure::delay::Ipdv;
-use sixbench_measure::histogram::Times;
+use sixbench_measure::histogram::{Times, TimesTally};
 
 use super::packet::{Mark, Message};
 use crate::ledger::{Arrival, Ledger, MAX_SEQUENCES};
@@ -88,9 +88,9 @@ impl Account {
             errors: self.errors.clone(),
             strays: Strays::of_datagrams(self.strays),
             user_timestamps: self.user_timestamps,
-            rtt: self.rtt.to_json(),
+            rtt: self.rtt.tally(),
             rtt_negative: self.rtt_negative,
-            rtt_jitter: self.variation.absolute().to_json(),
+            rtt_jitter: self.variation.absolute().tally(),
             hop_limit: self.hop_limit,
         }
     }
@@ -119,7 +119,7 @@ impl Account {
 }
 
 /// The account of the measured requests, by the names of the protocol document.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct AccountTally {
     received: u64,
     lost: u64,
@@ -130,11 +130,11 @@ pub struct AccountTally {
     strays: Strays,
     /// Answers whose time the kernel did not note.
     user_timestamps: u64,
-    /// Round-trip times, as a histogram.
-    rtt: Value,
+    /// Round-trip times.
+    rtt: TimesTally,
     rtt_negative: u64,
-    /// Differences between the round-trip times of consecutive requests, as a histogram.
-    rtt_jitter: Value,
+    /// Differences between the round-trip times of consecutive requests.
+    rtt_jitter: TimesTally,
     /// The hop limit of the last answer; absent where none was noted.
     #[serde(skip_serializing_if = "Option::is_none")]
     hop_limit: Option<u8>,

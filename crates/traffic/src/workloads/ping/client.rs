@@ -1,13 +1,14 @@
 //! Sends echo requests when they are due and takes the answers, in one thread: the kernel notes the time of each
 //! answer, so sending disturbs no measurement.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 use nix::errno::Errno;
 use nix::sys::socket::{setsockopt, sockopt};
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
 use sixbench_measure::clock::{self, PreciseTimers};
 use sixbench_measure::cpu;
 use socket2::{SockAddr, Socket};
@@ -37,7 +38,7 @@ const MAX_IPV4_HEADER_BYTES: usize = 60;
 /// Room for an ICMP error with its quote (RFC 4443 section 2.4 (c): up to the IPv6 minimum MTU).
 const MIN_BUFFER_BYTES: usize = 1280;
 
-pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<Value> {
+pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<ClientResult> {
     let socket = open(endpoint, settings.df)?;
     let token = endpoint.token.short();
     // Two pings in one namespace differ in their tokens; what has the same identifier by chance has another token.
@@ -72,24 +73,24 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
     pinging.wait_for_answers(&flow)?;
     let to = cpu::sample();
 
-    Ok(json!(PingResult {
+    Ok(ClientResult {
         flow: flow.tally(),
         account: pinging.account.tally(flow.sent()),
-        send_errors: pinging.failures.to_json(),
+        send_errors: pinging.failures.counts().clone(),
         refused: (settings.df != Df::Clear).then(|| flow.refused()),
         warmup_sent: (settings.warmup_ns > 0).then(|| warm_up.sent()),
         cpu: cpu::Span { from, to },
-    }))
+    })
 }
 
 /// The client's result, by the names of the protocol document.
-#[derive(Debug, Serialize)]
-struct PingResult {
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ClientResult {
     #[serde(flatten)]
     flow: FlowTally,
     #[serde(flatten)]
     account: AccountTally,
-    send_errors: Value,
+    send_errors: BTreeMap<String, u64>,
     /// Requests that the kernel refused for their size; absent where DF is clear.
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<u64>,

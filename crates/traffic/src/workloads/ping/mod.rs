@@ -8,6 +8,8 @@ pub(super) use client::open;
 
 use std::net::{IpAddr, Ipv6Addr};
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use self::packet::{ECHO_HEADER_BYTES, MARK_BYTES};
@@ -15,15 +17,19 @@ use crate::datagram::max_payload_bytes;
 use crate::df::Df;
 use crate::ledger::MAX_SEQUENCES;
 use crate::params::{self, Limit, MAX_TIME_NS, Params, SECOND_NS};
+use crate::session::{TypedWorkload, only};
 use crate::strays::Strays;
-use crate::{Cancel, Endpoint, Finish, Result, Server, Workload};
+use crate::{Cancel, Endpoint, Finish, Result, Server};
 
 /// The workload.
 pub struct Ping;
 
 const NAME: &str = "ping";
 
-impl Workload for Ping {
+impl TypedWorkload for Ping {
+    type ClientResult = client::ClientResult;
+    type ServerResult = KernelResult;
+
     fn name(&self) -> &'static str {
         NAME
     }
@@ -32,12 +38,14 @@ impl Workload for Ping {
         params::table(NAME, &json!({"count": 1}), |params| Settings::read(params, Ipv6Addr::LOCALHOST.into()))
     }
 
-    fn serve(&self, endpoint: &Endpoint, params: &Value, _: &Cancel) -> Result<Box<dyn Server>> {
+    fn serve(&self, endpoints: &[Endpoint], params: &Value, _: &Cancel) -> Result<Box<dyn Server<KernelResult>>> {
+        let endpoint = only(NAME, endpoints)?;
         Settings::parse(params, endpoint.address)?;
         Ok(Box::new(Kernel))
     }
 
-    fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value> {
+    fn run(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<client::ClientResult> {
+        let endpoint = only(NAME, endpoints)?;
         client::run(endpoint, &Settings::parse(params, endpoint.address)?, cancel)
     }
 }
@@ -45,13 +53,19 @@ impl Workload for Ping {
 /// The kernel answers; there is nothing to do.
 pub(super) struct Kernel;
 
-impl Server for Kernel {
+/// The result of a side whose kernel answers, by the names of the protocol document.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct KernelResult {
+    strays: Strays,
+}
+
+impl Server<KernelResult> for Kernel {
     fn port(&self) -> u16 {
         0
     }
 
-    fn finish(self: Box<Self>, _: &Finish) -> Result<Value> {
-        Ok(json!({"strays": Strays::default()}))
+    fn finish(self: Box<Self>, _: &Finish) -> Result<KernelResult> {
+        Ok(KernelResult { strays: Strays::default() })
     }
 }
 

@@ -2,18 +2,22 @@
 
 use std::net::TcpStream;
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use sixbench_measure::{clock, cpu};
 
+use super::direction::DirectionResult;
 use super::prober::Prober;
 use super::session::{CONNECTION_PATIENCE, Control};
 use super::{Settings, direction};
 use crate::session::Endpoint;
+use crate::strays::Strays;
 use crate::workloads::opening;
 use crate::workloads::tcp::{Preamble, Role, Stop, connect};
+use crate::workloads::window::Window;
 use crate::{Error, Result};
 
-pub fn run(endpoint: &Endpoint, settings: &Settings, stop: &Stop) -> Result<Value> {
+pub fn run(endpoint: &Endpoint, settings: &Settings, stop: &Stop) -> Result<ClientResult> {
     let from = cpu::sample();
     let started_ns = clock::monotonic_ns();
     let beginning = direction::begin(endpoint, settings)?;
@@ -43,12 +47,27 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, stop: &Stop) -> Result<Valu
         },
     )?;
     let ended_ns = clock::monotonic_ns();
-    Ok(json!({
-        "forward": forward, "received_bytes": received_bytes, "answered_probes": prober.answered(),
-        "strays": {"connections": 0, "datagrams": prober.strays()},
-        "started_ns": started_ns, "ended_ns": ended_ns, "measured_ns": ended_ns - started_ns,
-        "cpu": cpu::Span { from, to: cpu::sample() },
-    }))
+    Ok(ClientResult {
+        forward,
+        received_bytes,
+        answered_probes: prober.answered(),
+        strays: Strays::of_datagrams(prober.strays()),
+        window: Window { started_ns, ended_ns, measured_ns: ended_ns - started_ns },
+        cpu: cpu::Span { from, to: cpu::sample() },
+    })
+}
+
+/// The client's result, by the names of the protocol document.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ClientResult {
+    forward: DirectionResult,
+    /// Bytes of the server's transfer.
+    received_bytes: u64,
+    answered_probes: u64,
+    strays: Strays,
+    #[serde(flatten)]
+    window: Window,
+    cpu: cpu::Span,
 }
 
 fn connection(endpoint: &Endpoint, settings: &Settings, role: Role, stop: &Stop) -> Result<TcpStream> {

@@ -1,15 +1,17 @@
 //! One direction of a path, from its sender: all ways to its MTU, one after the other, and the hop that limits it.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, TcpStream};
 
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::Settings;
 use super::locate::{Location, Place};
-use super::prober::Prober;
+use super::prober::{Prober, Spent};
 use super::trace::Trace;
-use super::transfer::{self, Transfer};
-use super::ways::{self, Greeting, Kernel, Probed};
+use super::transfer::{self, TransferTally};
+use super::ways::{self, Greeting, Kernel, KernelTally, Probed, ProbedTally};
 use crate::df::Df;
 use crate::session::Endpoint;
 use crate::workloads::tcp::Stop;
@@ -38,6 +40,120 @@ pub fn forget(endpoint: &Endpoint, settings: &Settings) -> bool {
     settings.forget && path_mtu::forget(endpoint.peer).is_ok()
 }
 
+/// One direction, by the names of the protocol document.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DirectionResult {
+    before_bytes: u32,
+    forgotten: bool,
+    start_bytes: u32,
+    /// Absent where no datagram gets through.
+    #[serde(flatten)]
+    datagrams: Option<DatagramResult>,
+    /// The cost of all probes.
+    #[serde(flatten)]
+    spent: Spent,
+    /// ICMP errors by name.
+    errors: BTreeMap<&'static str, u64>,
+    /// The size of packets that TCP settled on; absent where it stalled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tcp_bytes: Option<u64>,
+    tcp: TransferTally,
+    #[serde(skip_serializing_if = "Converged::is_empty")]
+    converged_ns: Converged,
+}
+
+/// The ways by datagrams.
+#[derive(Debug, Serialize, JsonSchema)]
+struct DatagramResult {
+    rtt_ns: u64,
+    probe_timeout_ns: u64,
+    /// Routers on the way; absent where the peer's kernel does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    routers: Option<u8>,
+    kernel_bytes: u32,
+    kernel: KernelTally,
+    /// Absent where the kernel does not tell the interface's MTU.
+    #[serde(flatten)]
+    probing: Option<ProbingResult>,
+    #[serde(skip)]
+    kernel_converged_ns: Option<u64>,
+}
+
+/// The search by probes, and where they end.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ProbingResult {
+    interface_bytes: u32,
+    /// Absent where the search was not completed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    probed_bytes: Option<u32>,
+    probed: ProbedTally,
+    /// Probes of both ways that were not acknowledged.
+    lost_probes: u64,
+    #[serde(flatten)]
+    trace: Option<TraceResult>,
+    #[serde(skip)]
+    converged_ns: Option<u64>,
+}
+
+/// The hops of a path and those that limit it.
+#[derive(Debug, Serialize, JsonSchema)]
+struct TraceResult {
+    /// The addresses of routers; absent are those that did not answer.
+    hops: Vec<Option<IpAddr>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limiting_hop: Option<LimitingHop>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    black_hole: Option<BlackHole>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct LimitingHop {
+    #[serde(flatten)]
+    place: PlaceTally,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<IpAddr>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reported_mtu_bytes: Option<u32>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct BlackHole {
+    #[serde(flatten)]
+    place: PlaceTally,
+    packet_bytes: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before: Option<IpAddr>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<IpAddr>,
+}
+
+/// The number of a hop, or where it is not certain the first and the last that it may be. Both are absent where it is
+/// unknown.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+struct PlaceTally {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    between: Option<[u8; 2]>,
+}
+
+/// The times that the ways took; absent are those that did not end.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Converged {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    probed: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tcp: Option<u64>,
+}
+
+impl Converged {
+    fn is_empty(&self) -> bool {
+        [self.kernel, self.probed, self.tcp] == [None; 3]
+    }
+}
+
 /// Measures the direction from here to the peer; `connect` makes the connection for the transfer. The socket answers
 /// again when this returns.
 pub fn measure(
@@ -47,32 +163,36 @@ pub fn measure(
     stop: &Stop,
     beginning: &Beginning,
     connect: impl FnOnce() -> Result<TcpStream>,
-) -> Result<Value> {
-    let mut result = Map::new();
-    result.insert("before_bytes".into(), beginning.before_bytes.into());
-    result.insert("forgotten".into(), beginning.is_forgotten.into());
-    result.insert("start_bytes".into(), beginning.start_bytes.into());
+) -> Result<DirectionResult> {
+    let mut datagrams = None;
     forget(endpoint, settings);
     if prober.is_connected() {
         if let Some(greeting) = ways::greet(prober, settings.probe_timeout_ns)? {
-            by_datagrams(prober, endpoint, settings, stop, &greeting, &mut result)?;
+            datagrams = Some(by_datagrams(prober, endpoint, settings, stop, &greeting)?);
         }
         prober.clear()?;
         prober.set_df(Df::Clear)?;
     }
-    result.insert("probes".into(), prober.spent.probes.into());
-    result.insert("probe_bytes".into(), prober.spent.probe_bytes.into());
-    result.insert("errors".into(), prober.errors());
-
+    let (spent, errors) = (prober.spent, prober.errors().clone());
     forget(endpoint, settings);
     let tcp =
         transfer::send(connect()?, endpoint.peer.is_ipv4(), settings.transfer_bytes, settings.stall_timeout_ns, stop)?;
-    if let Some(bytes) = tcp.packet_bytes() {
-        result.insert("tcp_bytes".into(), bytes.into());
-    }
-    insert_time(&mut result, "tcp", tcp.converged_ns());
-    result.insert("tcp".into(), Transfer::to_json(&tcp));
-    Ok(Value::Object(result))
+    let probing = datagrams.as_ref().and_then(|datagrams| datagrams.probing.as_ref());
+    Ok(DirectionResult {
+        before_bytes: beginning.before_bytes,
+        forgotten: beginning.is_forgotten,
+        start_bytes: beginning.start_bytes,
+        spent,
+        errors,
+        tcp_bytes: tcp.packet_bytes(),
+        tcp: tcp.tally(),
+        converged_ns: Converged {
+            kernel: datagrams.as_ref().and_then(|datagrams| datagrams.kernel_converged_ns),
+            probed: probing.and_then(|probing| probing.converged_ns),
+            tcp: tcp.converged_ns(),
+        },
+        datagrams,
+    })
 }
 
 fn by_datagrams(
@@ -81,44 +201,50 @@ fn by_datagrams(
     settings: &Settings,
     stop: &Stop,
     greeting: &Greeting,
-    result: &mut Map<String, Value>,
-) -> Result<()> {
+) -> Result<DatagramResult> {
     let patience_ns = settings.probe_timeout_ns.max(greeting.rtt_ns.saturating_mul(PATIENCE_ROUND_TRIPS));
-    result.insert("rtt_ns".into(), greeting.rtt_ns.into());
-    result.insert("probe_timeout_ns".into(), patience_ns.into());
-    if let Some(routers) = greeting.routers {
-        result.insert("routers".into(), routers.into());
-    }
     let kernel = ways::learn(prober, endpoint, patience_ns)?;
-    result.insert("kernel_bytes".into(), kernel.bytes.into());
-    insert_time(result, "kernel", kernel.converged_ns);
-    result.insert("kernel".into(), kernel.to_json());
-
-    let Some(interface_bytes) = ways::interface_bytes(prober)? else { return Ok(()) };
-    result.insert("interface_bytes".into(), interface_bytes.into());
-    let probed = ways::probe(prober, interface_bytes, patience_ns)?;
-    if let Some(bytes) = probed.bytes() {
-        result.insert("probed_bytes".into(), bytes.into());
-    }
-    insert_time(result, "probed", probed.converged_ns());
-    result.insert("lost_probes".into(), (kernel.lost + probed.lost()).into());
-    result.insert("probed".into(), probed.to_json());
-
-    let searched =
-        Searched { black_hole_bytes: black_hole_bytes(&kernel, &probed), too_large_bytes: too_large(&probed) };
-    if let (Some(routers), true) = (greeting.routers, searched.is_anything()) {
-        let mut trace = Trace::start(prober, stop, endpoint.peer, routers, patience_ns)?;
-        searched.locate(&mut trace, &kernel, result)?;
-    }
-    Ok(())
+    let probing = match ways::interface_bytes(prober)? {
+        Some(bytes) => Some(by_probes(prober, endpoint, stop, (greeting, &kernel), bytes, patience_ns)?),
+        None => None,
+    };
+    Ok(DatagramResult {
+        rtt_ns: greeting.rtt_ns,
+        probe_timeout_ns: patience_ns,
+        routers: greeting.routers,
+        kernel_bytes: kernel.bytes,
+        kernel: kernel.tally(),
+        probing,
+        kernel_converged_ns: kernel.converged_ns,
+    })
 }
 
-fn insert_time(result: &mut Map<String, Value>, way: &str, converged_ns: Option<u64>) {
-    if let (Some(converged_ns), Value::Object(times)) =
-        (converged_ns, result.entry("converged_ns").or_insert_with(|| json!({})))
-    {
-        times.insert(way.to_owned(), converged_ns.into());
-    }
+fn by_probes(
+    prober: &mut Prober,
+    endpoint: &Endpoint,
+    stop: &Stop,
+    (greeting, kernel): (&Greeting, &Kernel),
+    interface_bytes: u32,
+    patience_ns: u64,
+) -> Result<ProbingResult> {
+    let probed = ways::probe(prober, interface_bytes, patience_ns)?;
+    let searched =
+        Searched { black_hole_bytes: black_hole_bytes(kernel, &probed), too_large_bytes: too_large(&probed) };
+    let trace = match greeting.routers.filter(|_| searched.is_anything()) {
+        Some(routers) => {
+            let mut trace = Trace::start(prober, stop, endpoint.peer, routers, patience_ns)?;
+            Some(searched.locate(&mut trace, kernel)?)
+        }
+        None => None,
+    };
+    Ok(ProbingResult {
+        interface_bytes,
+        probed_bytes: probed.bytes(),
+        probed: probed.tally(),
+        lost_probes: kernel.lost + probed.lost(),
+        trace,
+        converged_ns: probed.converged_ns(),
+    })
 }
 
 /// The path MTU that the kernel knows, if packets of this size vanish without an error. Both ways have to agree that it
@@ -143,56 +269,47 @@ impl Searched {
         self.black_hole_bytes.is_some() || self.too_large_bytes.is_some()
     }
 
-    fn locate(&self, trace: &mut Trace<'_>, kernel: &Kernel, result: &mut Map<String, Value>) -> Result<()> {
-        result.insert("hops".into(), json!(trace.addresses()));
+    fn locate(&self, trace: &mut Trace<'_>, kernel: &Kernel) -> Result<TraceResult> {
+        let hops = trace.addresses();
         let limiting = self.too_large_bytes.map(|bytes| trace.locate(bytes)).transpose()?;
-        if let Some(limiting) = limiting {
-            result.insert("limiting_hop".into(), limiting_hop(&limiting, kernel));
-        }
-        let Some(bytes) = self.black_hole_bytes else { return Ok(()) };
-        let hole = match limiting {
-            Some(limiting) if self.too_large_bytes == Some(bytes) => limiting,
-            _ => trace.locate(bytes)?,
+        let black_hole = match (self.black_hole_bytes, limiting) {
+            (Some(bytes), Some(limiting)) if self.too_large_bytes == Some(bytes) => BlackHole::at(&limiting, bytes),
+            (Some(bytes), _) => BlackHole::at(&trace.locate(bytes)?, bytes),
+            (None, _) => None,
         };
-        // Packets that arrive, or are refused aloud, are in no black hole after all.
-        if hole.place != Place::Nowhere && hole.error.is_none() {
-            let mut black_hole = location_fields(&hole);
-            black_hole.insert("packet_bytes".into(), bytes.into());
-            for (name, address) in [("before", hole.before), ("after", hole.after)] {
-                insert_address(&mut black_hole, name, address);
-            }
-            result.insert("black_hole".into(), Value::Object(black_hole));
+        Ok(TraceResult { hops, limiting_hop: limiting.map(|limiting| LimitingHop::at(&limiting, kernel)), black_hole })
+    }
+}
+
+impl PlaceTally {
+    fn of(location: &Location) -> Self {
+        match location.place {
+            Place::At(index) => Self { index: Some(index), between: None },
+            Place::Between(first, last) => Self { index: None, between: Some([first, last]) },
+            Place::Unknown | Place::Nowhere => Self::default(),
         }
-        Ok(())
     }
 }
 
-/// `index`, or where it is not certain the first and the last that it may be.
-fn location_fields(location: &Location) -> Map<String, Value> {
-    let mut fields = Map::new();
-    match location.place {
-        Place::At(index) => fields.insert("index".into(), index.into()),
-        Place::Between(first, last) => fields.insert("between".into(), json!([first, last])),
-        Place::Unknown | Place::Nowhere => None,
-    };
-    fields
-}
-
-fn limiting_hop(location: &Location, kernel: &Kernel) -> Value {
-    let mut hop = location_fields(location);
-    let is_certain = matches!(location.place, Place::At(_));
-    // The sender of the error in the search, else that of the last error to the kernel: both are at the narrowest link
-    // that tells.
-    let error = location.error.or(kernel.errors.last().map(|error| (error.from(), error.mtu_bytes)));
-    insert_address(&mut hop, "address", error.and_then(|(from, _)| from).or(location.before.filter(|_| is_certain)));
-    if let Some((_, mtu_bytes)) = error {
-        hop.insert("reported_mtu_bytes".into(), mtu_bytes.into());
+impl BlackHole {
+    /// Packets that arrive, or are refused aloud, are in no black hole after all.
+    fn at(location: &Location, packet_bytes: u32) -> Option<Self> {
+        let is_hole = location.place != Place::Nowhere && location.error.is_none();
+        let Location { before, after, .. } = *location;
+        is_hole.then(|| Self { place: PlaceTally::of(location), packet_bytes, before, after })
     }
-    Value::Object(hop)
 }
 
-fn insert_address(object: &mut Map<String, Value>, name: &str, address: Option<IpAddr>) {
-    if let Some(address) = address {
-        object.insert(name.to_owned(), json!(address));
+impl LimitingHop {
+    fn at(location: &Location, kernel: &Kernel) -> Self {
+        let is_certain = matches!(location.place, Place::At(_));
+        // The sender of the error in the search, else that of the last error to the kernel: both are at the narrowest
+        // link that tells.
+        let error = location.error.or(kernel.errors.last().map(|error| (error.from, error.mtu_bytes)));
+        Self {
+            place: PlaceTally::of(location),
+            address: error.and_then(|(from, _)| from).or(location.before.filter(|_| is_certain)),
+            reported_mtu_bytes: error.map(|(_, mtu_bytes)| mtu_bytes),
+        }
     }
 }

@@ -20,7 +20,8 @@ use serde_json::{Value, json};
 
 use super::tcp::{Stop, TcpOptions};
 use crate::params::{self, Params, SECOND_NS};
-use crate::{Cancel, Endpoint, Result, Server, Workload};
+use crate::session::{TypedWorkload, only};
+use crate::{Cancel, Endpoint, Result, Server};
 
 /// The workload.
 pub struct Pmtu;
@@ -31,7 +32,10 @@ const NAME: &str = "pmtu";
 const TRANSFER_BYTES: u64 = 200 << 10;
 const MAX_TRANSFER_BYTES: u64 = 1 << 30;
 
-impl Workload for Pmtu {
+impl TypedWorkload for Pmtu {
+    type ClientResult = client::ClientResult;
+    type ServerResult = server::ServerResult;
+
     fn name(&self) -> &'static str {
         NAME
     }
@@ -40,11 +44,18 @@ impl Workload for Pmtu {
         params::table(NAME, &json!({}), Settings::read)
     }
 
-    fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
+    fn serve(
+        &self,
+        endpoints: &[Endpoint],
+        params: &Value,
+        cancel: &Cancel,
+    ) -> Result<Box<dyn Server<server::ServerResult>>> {
+        let endpoint = only(NAME, endpoints)?;
         server::serve(endpoint, Settings::parse(params)?, cancel)
     }
 
-    fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value> {
+    fn run(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<client::ClientResult> {
+        let endpoint = only(NAME, endpoints)?;
         client::run(endpoint, &Settings::parse(params)?, &Stop::new(cancel))
     }
 }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use sixbench_measure::clock;
 use socket2::Socket;
 
@@ -54,7 +55,7 @@ pub struct Prober {
 }
 
 /// The cost of probing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Spent {
     /// Packets that were sent.
     pub probes: u64,
@@ -250,8 +251,8 @@ impl Prober {
     }
 
     /// ICMP errors by name: `errors` of the results.
-    pub fn errors(&self) -> Value {
-        json!(self.errors)
+    pub fn errors(&self) -> &BTreeMap<&'static str, u64> {
+        &self.errors
     }
 
     /// Probes of the peer that were acknowledged.

@@ -4,13 +4,17 @@
 //! Pure: no I/O, no clock, no randomness. Callers pass the probes that were acknowledged and those that were not in
 //! time. Sizes are those of IP packets, while the RFC counts the part that the layer below carries.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 /// A size counts as too large after this many probes without an acknowledgement (RFC 8899 section 5.1.2, MAX_PROBES).
 pub const MAX_PROBES: u32 = 3;
 /// BASE_PLPMTU of RFC 8899 section 5.1.2: most paths carry it.
 const BASE_BYTES: u32 = 1200;
 
-/// The phases of RFC 8899 section 5.2.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The phases of RFC 8899 section 5.2, by the names of the protocol document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Phase {
     /// Does the base size arrive?
     Base,
@@ -21,6 +25,7 @@ pub enum Phase {
     /// Found; probes of this size confirm it, as long as they are acknowledged.
     SearchComplete,
     /// Not even the smallest arrives (DISABLED).
+    #[serde(rename = "disabled")]
     Unreachable,
 }
 

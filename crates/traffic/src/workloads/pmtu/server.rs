@@ -3,17 +3,21 @@
 use std::net::TcpStream;
 use std::sync::mpsc::{self, RecvTimeoutError};
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use sixbench_measure::{clock, cpu};
 use socket2::Socket;
 
+use super::direction::DirectionResult;
 use super::prober::Prober;
 use super::session::{CONNECTION_PATIENCE, Control};
 use super::{NAME, Settings, direction};
 use crate::session::{Cancel, Endpoint, Server};
+use crate::strays::Strays;
 use crate::workloads::tcp::acceptor::again_where_taken;
 use crate::workloads::tcp::{Acceptor, Admit, PATIENCE, Preamble, Role, Stop};
 use crate::workloads::thread_server::{self, ThreadServer};
+use crate::workloads::window::Window;
 use crate::{Error, Result};
 
 /// Connections that a session has: of control, and for each direction.
@@ -21,7 +25,7 @@ const CONNECTIONS: usize = 3;
 /// Number of ports that are tried, until one is free for UDP and TCP.
 const PORTS: usize = 32;
 
-pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result<Box<dyn Server>> {
+pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result<Box<dyn Server<ServerResult>>> {
     let Listening { acceptor, socket, connections, stop } = listen(endpoint, &settings, cancel)?;
     let port = acceptor.port();
     let endpoint = endpoint.clone();
@@ -31,14 +35,31 @@ pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result
         let mut serving = Serving { endpoint, settings, prober, connections, control };
         let result = serving.work();
         stop.raise();
-        let (_, strays) = acceptor.join();
-        result.map(|mut result| {
-            result["strays"] = json!({"connections": strays, "datagrams": serving.prober.strays()});
-            result
-        })
+        let (_, connections) = acceptor.join();
+        let strays = Strays { connections, datagrams: serving.prober.strays() };
+        result.map(|measured| ServerResult { measured, strays })
     })
     // Where there is no thread, nobody else ends the acceptor.
     .inspect_err(|_| accepting.raise())
+}
+
+/// The server's result, by the names of the protocol document.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ServerResult {
+    #[serde(flatten)]
+    measured: Measured,
+    strays: Strays,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Measured {
+    reverse: DirectionResult,
+    /// Bytes of the client's transfer.
+    received_bytes: u64,
+    answered_probes: u64,
+    #[serde(flatten)]
+    window: Window,
+    cpu: cpu::Span,
 }
 
 struct Listening {
@@ -95,7 +116,7 @@ struct Serving<'a> {
 }
 
 impl Serving<'_> {
-    fn work(&mut self) -> Result<Value> {
+    fn work(&mut self) -> Result<Measured> {
         let Self { endpoint, settings, prober, connections, control: outer } = self;
         let stop = outer.stop();
         let check = || check(outer);
@@ -112,18 +133,20 @@ impl Serving<'_> {
         let mut control = Control::new(stream, endpoint, stop)?;
         let patience_ns = CONNECTION_PATIENCE.as_nanos() as u64;
         let received_bytes = control.answer(prober, settings, check, || wait(Role::PmtuForward, patience_ns))?;
-        let answered = prober.answered();
+        let answered_probes = prober.answered();
         let reverse = direction::measure(prober, endpoint, settings, stop, &beginning, || {
             control.begin_transfer()?;
             wait(Role::PmtuReverse, patience_ns)
         })?;
         control.done()?;
         let ended_ns = clock::monotonic_ns();
-        Ok(json!({
-            "reverse": reverse, "received_bytes": received_bytes, "answered_probes": answered,
-            "started_ns": started_ns, "ended_ns": ended_ns, "measured_ns": ended_ns - started_ns,
-            "cpu": cpu::Span { from, to: cpu::sample() },
-        }))
+        Ok(Measured {
+            reverse,
+            received_bytes,
+            answered_probes,
+            window: Window { started_ns, ended_ns, measured_ns: ended_ns - started_ns },
+            cpu: cpu::Span { from, to: cpu::sample() },
+        })
     }
 }
 

@@ -6,7 +6,8 @@ use std::os::fd::AsFd;
 
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::{TimeSpec, TimeValLike};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use sixbench_measure::clock;
 
 use crate::workloads::tcp::info::TcpInfo;
@@ -152,21 +153,31 @@ impl Transfer {
     }
 
     /// `tcp` of the results.
-    pub fn to_json(&self) -> Value {
-        let mut tcp = json!({
-            "stalled": !self.is_complete, "sent_bytes": self.sent_bytes, "transfer_ns": self.transfer_ns,
-        });
-        let known = [
-            ("mss_bytes", self.last.mss_bytes),
-            ("pmtu_bytes", self.last.pmtu_bytes),
-            ("retransmits", self.last.retransmits),
-            ("bytes_acked", self.last.bytes_acked),
-        ];
-        for (name, value) in known {
-            if let Some(value) = value {
-                tcp[name] = json!(value);
-            }
+    pub fn tally(&self) -> TransferTally {
+        TransferTally {
+            stalled: !self.is_complete,
+            sent_bytes: self.sent_bytes,
+            transfer_ns: self.transfer_ns,
+            mss_bytes: self.last.mss_bytes,
+            pmtu_bytes: self.last.pmtu_bytes,
+            retransmits: self.last.retransmits,
+            bytes_acked: self.last.bytes_acked,
         }
-        tcp
     }
+}
+
+/// TCP's way, by the names of the protocol document. What the kernel does not tell is absent.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct TransferTally {
+    stalled: bool,
+    sent_bytes: u64,
+    transfer_ns: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mss_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pmtu_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retransmits: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_acked: Option<u64>,
 }

@@ -2,7 +2,8 @@
 
 use std::net::IpAddr;
 
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use sixbench_measure::clock;
 
 use super::message::small_packet_bytes;
@@ -76,10 +77,14 @@ pub struct Kernel {
     pub spent: Spent,
 }
 
-/// A Packet Too Big or Fragmentation Needed.
+/// A Packet Too Big or Fragmentation Needed, by the names of the protocol document.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct TooBigError {
-    from: Option<IpAddr>,
+    /// The sender of the error.
+    #[serde(rename = "address", skip_serializing_if = "Option::is_none")]
+    pub from: Option<IpAddr>,
     /// The MTU in the error.
+    #[serde(rename = "reported_mtu_bytes")]
     pub mtu_bytes: u32,
     packet_bytes: u32,
     after_ns: u64,
@@ -158,29 +163,28 @@ fn ask(prober: &mut Prober, packet_bytes: u32, patience_ns: u64) -> Result<Answe
 
 impl Kernel {
     /// `kernel` of the results.
-    pub fn to_json(&self) -> Value {
-        let errors: Vec<_> = self.errors.iter().map(TooBigError::to_json).collect();
-        json!({
-            "confirmed": self.converged_ns.is_some(), "silent": self.is_silent, "errors": errors,
-            "probes": self.spent.probes, "probe_bytes": self.spent.probe_bytes, "lost_probes": self.lost,
-        })
+    pub fn tally(&self) -> KernelTally {
+        KernelTally {
+            confirmed: self.converged_ns.is_some(),
+            silent: self.is_silent,
+            errors: self.errors.clone(),
+            spent: self.spent,
+            lost_probes: self.lost,
+        }
     }
 }
 
-impl TooBigError {
-    fn to_json(&self) -> Value {
-        let Self { from, mtu_bytes, packet_bytes, after_ns } = self;
-        let mut error = json!({"reported_mtu_bytes": mtu_bytes, "packet_bytes": packet_bytes, "after_ns": after_ns});
-        if let Some(from) = from {
-            error["address"] = json!(from);
-        }
-        error
-    }
-
-    /// The sender of the error.
-    pub fn from(&self) -> Option<IpAddr> {
-        self.from
-    }
+/// The kernel's way, by the names of the protocol document.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct KernelTally {
+    /// True if a packet of the size that the kernel knows arrived.
+    confirmed: bool,
+    /// True if packets of that size were lost without an error.
+    silent: bool,
+    errors: Vec<TooBigError>,
+    #[serde(flatten)]
+    spent: Spent,
+    lost_probes: u64,
 }
 
 /// The result of probing by datagrams.
@@ -244,25 +248,15 @@ fn wait_for(prober: &mut Prober, number: u64, patience_ns: u64, search: &mut Sea
 }
 
 impl Probed {
-    /// Adds `probed` and the time that it took to a result.
-    pub fn to_json(&self) -> Value {
-        let mut probed = Map::new();
-        let state = match self.search.phase() {
-            Phase::Base => "base",
-            Phase::Error => "error",
-            Phase::Searching => "searching",
-            Phase::SearchComplete => "search-complete",
-            Phase::Unreachable => "disabled",
-        };
-        probed.insert("state".into(), state.into());
-        probed.insert("black_holes".into(), self.search.black_holes().into());
-        probed.insert("probes".into(), self.spent.probes.into());
-        probed.insert("probe_bytes".into(), self.spent.probe_bytes.into());
-        probed.insert("lost_probes".into(), self.lost.into());
-        if let Some(bytes) = self.search.too_large_bytes() {
-            probed.insert("too_large_bytes".into(), bytes.into());
+    /// `probed` of the results.
+    pub fn tally(&self) -> ProbedTally {
+        ProbedTally {
+            state: self.search.phase(),
+            black_holes: self.search.black_holes(),
+            spent: self.spent,
+            lost_probes: self.lost,
+            too_large_bytes: self.search.too_large_bytes(),
         }
-        Value::Object(probed)
     }
 
     /// The path MTU, where the search was completed.
@@ -279,6 +273,20 @@ impl Probed {
     pub fn lost(&self) -> u64 {
         self.lost
     }
+}
+
+/// Probing's way, by the names of the protocol document.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ProbedTally {
+    state: Phase,
+    /// Number of times that a size that had been confirmed was not any more.
+    black_holes: u32,
+    #[serde(flatten)]
+    spent: Spent,
+    lost_probes: u64,
+    /// The smallest size that does not arrive; absent without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    too_large_bytes: Option<u32>,
 }
 
 impl Spent {

@@ -16,7 +16,7 @@ pub mod workers;
 pub use acceptor::{Acceptor, Admit};
 pub use options::TcpOptions;
 pub use preamble::{Preamble, Role};
-pub use server::{AdmittingServer, Counted, CountingServer, Serve};
+pub use server::{AdmittingServer, CountingResult, CountingServer, Serve};
 pub use stop::Stop;
 pub use workers::{Starter, Worker, Workers};
 

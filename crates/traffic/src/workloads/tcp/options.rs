@@ -3,13 +3,14 @@
 use std::net::TcpStream;
 use std::os::fd::AsFd;
 
-use serde_json::Value;
+use schemars::JsonSchema;
+use serde::Serialize;
 use socket2::{SockRef, Socket};
 
 use super::info::TcpInfo;
 use crate::params::Params;
-use crate::socket::Buffers;
-use crate::{Error, Result, datagram_socket, sys};
+use crate::socket::{Buffers, GrantedBuffers};
+use crate::{Error, Result, sys};
 
 /// Options of every connection of a session.
 #[derive(Debug, Clone)]
@@ -96,26 +97,38 @@ impl TcpOptions {
     }
 
     /// Options as the kernel granted them: `socket` of the results. Those that it does not tell are absent.
-    pub fn granted(&self, socket: SockRef<'_>) -> Value {
-        let mut granted = datagram_socket::granted(&socket);
-        if let Some(mss_bytes) = TcpInfo::of(&*socket).ok().and_then(|info| info.mss_bytes) {
-            granted["mss_bytes"] = mss_bytes.into();
+    pub fn granted(&self, socket: SockRef<'_>) -> GrantedOptions {
+        GrantedOptions {
+            buffers: GrantedBuffers::of(&socket),
+            mss_bytes: TcpInfo::of(&*socket).ok().and_then(|info| info.mss_bytes),
+            window_bytes: self.window_bytes.and_then(|_| window_clamp_of(&socket)),
+            congestion: congestion_of(&socket),
+            nodelay: socket.tcp_nodelay().ok(),
         }
-        if self.window_bytes.is_some() {
-            let mut bytes = [0; 4];
-            let clamp = sys::socket_option(&*socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &mut bytes);
-            if matches!(clamp, Ok(4)) {
-                granted["window_bytes"] = u32::from_ne_bytes(bytes).into();
-            }
-        }
-        if let Some(name) = congestion_of(&socket) {
-            granted["congestion"] = name.into();
-        }
-        if let Ok(nodelay) = socket.tcp_nodelay() {
-            granted["nodelay"] = nodelay.into();
-        }
-        granted
     }
+}
+
+/// Options that the kernel granted to a connection, by the names of the protocol document. Those that it does not tell
+/// are absent.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct GrantedOptions {
+    #[serde(flatten)]
+    buffers: GrantedBuffers,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mss_bytes: Option<u64>,
+    /// Absent where no clamp was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    window_bytes: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    congestion: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nodelay: Option<bool>,
+}
+
+fn window_clamp_of(socket: &Socket) -> Option<u32> {
+    let mut bytes = [0; 4];
+    let length = sys::socket_option(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &mut bytes);
+    matches!(length, Ok(4)).then(|| u32::from_ne_bytes(bytes))
 }
 
 /// The congestion control a socket has.

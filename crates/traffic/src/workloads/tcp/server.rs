@@ -4,8 +4,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use serde_json::{Value, json};
-use sixbench_measure::clock;
+use schemars::JsonSchema;
+use serde::Serialize;
+use sixbench_measure::{clock, cpu};
 
 use super::{Acceptor, Admit, Stop, TcpOptions, Worker, Workers};
 use crate::workloads::cpu_watch::{CpuWatch, Edges};
@@ -13,8 +14,11 @@ use crate::{Endpoint, Error, Finish, Result, Server};
 
 /// Takes the connections of a session, and gives its result.
 pub trait Serve: Admit {
+    /// The server's result.
+    type Tally;
+
     /// The server's result, where there were this many strays.
-    fn result(self, strays: u64) -> Value;
+    fn result(self, strays: u64) -> Self::Tally;
 }
 
 /// Hands the connections of a session to threads of their own.
@@ -37,29 +41,30 @@ impl<A: Serve> AdmittingServer<A> {
         admit: A,
         workers: Workers,
         stop: &Stop,
-    ) -> Result<Box<dyn Server>> {
+    ) -> Result<Box<dyn Server<A::Tally>>> {
         let acceptor = Acceptor::start(endpoint, options, connections, admit, stop.clone())?;
         let doing = format!("waiting for the {what} of {} to end", endpoint.peer);
         Ok(Box::new(Self { acceptor: Some(acceptor), workers, stop: stop.clone(), connections, doing }))
     }
 
     /// Stops what still runs, waits for it, and gives the result, the first time.
-    fn end(&mut self) -> Option<Value> {
+    fn end(&mut self) -> Option<A::Tally> {
         self.stop.raise();
         let (admit, strays) = self.acceptor.take()?.join();
         Some(admit.result(strays))
     }
 }
 
-impl<A: Serve> Server for AdmittingServer<A> {
+impl<A: Serve> Server<A::Tally> for AdmittingServer<A> {
     fn port(&self) -> u16 {
         self.acceptor.as_ref().map_or(0, Acceptor::port)
     }
 
-    fn finish(mut self: Box<Self>, finish: &Finish) -> Result<Value> {
+    fn finish(mut self: Box<Self>, finish: &Finish) -> Result<A::Tally> {
         let deadline_ns = clock::monotonic_ns().saturating_add(finish.timeout_ns);
         self.workers.wait(self.connections, Some(deadline_ns), &self.doing)?;
-        Ok(self.end().unwrap_or_default())
+        // There is one, as this ends it once.
+        self.end().ok_or(Error::Cancelled)
     }
 }
 
@@ -69,10 +74,14 @@ impl<A: Serve> Drop for AdmittingServer<A> {
     }
 }
 
-/// Counts of one thread for all the connections of a session.
-pub trait Counted: Default + Send + 'static {
-    /// The server's result, but for the CPU.
-    fn to_json(&self) -> Value;
+/// The result of a server that counts, by the names of the protocol document.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CountingResult<C> {
+    #[serde(flatten)]
+    counts: C,
+    /// Absent where no connection came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu: Option<cpu::Span>,
 }
 
 /// One thread that serves all the connections of a session.
@@ -88,14 +97,14 @@ pub struct CountingServer<C> {
     doing: String,
 }
 
-impl<C: Counted> CountingServer<C> {
+impl<C: Send + 'static> CountingServer<C> {
     /// Starts the thread. The flag is raised when it has to end.
     pub fn start(
         (port, warmup_ns): (u16, u64),
         stop: Stop,
         doing: String,
         serve: impl FnOnce(Edges, &AtomicBool, &Stop) -> Result<C> + Send + 'static,
-    ) -> Result<Box<dyn Server>> {
+    ) -> Result<Box<dyn Server<CountingResult<C>>>> {
         let workers = Workers::new(&stop);
         let (cpu, edges) = CpuWatch::of_server(warmup_ns)?;
         let is_finishing = Arc::new(AtomicBool::new(false));
@@ -114,20 +123,18 @@ impl<C: Counted> CountingServer<C> {
     }
 }
 
-impl<C: Counted> Server for CountingServer<C> {
+impl<C: Send + 'static> Server<CountingResult<C>> for CountingServer<C> {
     fn port(&self) -> u16 {
         self.port
     }
 
-    fn finish(mut self: Box<Self>, finish: &Finish) -> Result<Value> {
+    fn finish(mut self: Box<Self>, finish: &Finish) -> Result<CountingResult<C>> {
         self.is_finishing.store(true, Ordering::Relaxed);
         let deadline_ns = clock::monotonic_ns().saturating_add(finish.timeout_ns);
         self.workers.wait(1, Some(deadline_ns), &self.doing)?;
-        let mut result = self.end().unwrap_or_default().to_json();
-        if let Some(span) = self.cpu.take().and_then(CpuWatch::end) {
-            result["cpu"] = json!(span);
-        }
-        Ok(result)
+        // The thread that ended without an error has counted.
+        let counts = self.end().ok_or(Error::Cancelled)?;
+        Ok(CountingResult { counts, cpu: self.cpu.take().and_then(CpuWatch::end) })
     }
 }
 

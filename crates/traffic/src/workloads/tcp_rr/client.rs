@@ -1,7 +1,7 @@
 //! The asking side of `tcp-rr`.
 
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
 use sixbench_measure::{clock, cpu};
 use socket2::SockRef;
 
@@ -9,11 +9,12 @@ use super::RrParams;
 use super::link::Link;
 use crate::workloads::guard::Guard;
 use crate::workloads::round_trips::{RoundTripTally, RoundTrips};
+use crate::workloads::tcp::options::GrantedOptions;
 use crate::workloads::tcp::{Preamble, Role, Stop, connect, io as tcp_io};
 use crate::{Endpoint, Result};
 
 /// Connects, warms up, measures.
-pub fn run(endpoint: &Endpoint, params: &RrParams, stop: &Stop) -> Result<Value> {
+pub fn run(endpoint: &Endpoint, params: &RrParams, stop: &Stop) -> Result<ClientResult> {
     let preamble = Preamble { role: Role::RequestResponse, index: 0 };
     let (stream, _) = connect::connect_with_preamble(endpoint, &params.options, preamble, params.timeout_ns, stop)?;
     let mut asking = Asking {
@@ -43,17 +44,17 @@ struct Asking<'a> {
 }
 
 /// The client's result, by the names of the protocol document.
-#[derive(Debug, Serialize)]
-struct ClientResult {
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ClientResult {
     #[serde(flatten)]
     trips: RoundTripTally,
     warmup_transactions: u64,
-    socket: Value,
+    socket: GrantedOptions,
     cpu: cpu::Span,
 }
 
 impl Asking<'_> {
-    fn run(&mut self) -> Result<Value> {
+    fn run(&mut self) -> Result<ClientResult> {
         let warmup_transactions = self.warm_up()?;
         let from = cpu::sample();
         let mut trips = RoundTrips::new(self.params.interval_ns, self.params.limit.duration_ns());
@@ -67,12 +68,12 @@ impl Asking<'_> {
             trips.record(ended_ns - asked_ns, ended_ns - started_ns);
         }
         let cpu = cpu::Span { from, to: cpu::sample() };
-        Ok(json!(ClientResult {
+        Ok(ClientResult {
             trips: trips.tally(started_ns, ended_ns),
             warmup_transactions,
             socket: self.params.options.granted(SockRef::from(self.link.stream())),
             cpu,
-        }))
+        })
     }
 
     fn warm_up(&mut self) -> Result<u64> {

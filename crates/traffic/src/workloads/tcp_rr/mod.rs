@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use super::tcp::{Stop, TcpOptions};
 use crate::params::{self, Limit, Params, SECOND_NS};
-use crate::{Cancel, Endpoint, Result, Server, Workload};
+use crate::session::{TypedWorkload, only};
+use crate::{Cancel, Endpoint, Result, Server};
 
 /// The largest request or answer.
 const MAX_MESSAGE_BYTES: u64 = 1 << 30;
@@ -16,7 +17,10 @@ const MAX_MESSAGE_BYTES: u64 = 1 << 30;
 /// The workload.
 pub struct TcpRr;
 
-impl Workload for TcpRr {
+impl TypedWorkload for TcpRr {
+    type ClientResult = client::ClientResult;
+    type ServerResult = server::ServerResult;
+
     fn name(&self) -> &'static str {
         "tcp-rr"
     }
@@ -25,11 +29,18 @@ impl Workload for TcpRr {
         params::table(self.name(), &json!({"count": 1}), RrParams::read)
     }
 
-    fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
+    fn serve(
+        &self,
+        endpoints: &[Endpoint],
+        params: &Value,
+        cancel: &Cancel,
+    ) -> Result<Box<dyn Server<server::ServerResult>>> {
+        let endpoint = only(self.name(), endpoints)?;
         server::serve(endpoint, params::read(self.name(), params, RrParams::read)?, cancel)
     }
 
-    fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value> {
+    fn run(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<client::ClientResult> {
+        let endpoint = only(self.name(), endpoints)?;
         client::run(endpoint, &params::read(self.name(), params, RrParams::read)?, &Stop::new(cancel))
     }
 }

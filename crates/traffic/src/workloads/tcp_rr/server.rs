@@ -3,8 +3,8 @@
 use std::net::TcpStream;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
 use sixbench_measure::{clock, cpu};
 use socket2::SockRef;
 
@@ -14,13 +14,14 @@ use crate::strays::Strays;
 use crate::workloads::cpu_watch::{CpuWatch, Edges};
 use crate::workloads::guard::Guard;
 use crate::workloads::tcp::io::Failure;
+use crate::workloads::tcp::options::GrantedOptions;
 use crate::workloads::tcp::{
     Admit, AdmittingServer, PATIENCE, Preamble, Role, Serve, Starter, Stop, Worker, Workers, io as tcp_io,
 };
 use crate::{Cancel, Endpoint, Error, Result, Server};
 
 /// Listens for the one connection of a session.
-pub fn serve(endpoint: &Endpoint, params: RrParams, cancel: &Cancel) -> Result<Box<dyn Server>> {
+pub fn serve(endpoint: &Endpoint, params: RrParams, cancel: &Cancel) -> Result<Box<dyn Server<ServerResult>>> {
     let stop = Stop::new(cancel);
     let workers = Workers::new(&stop);
     let (cpu, edges) = CpuWatch::of_server(params.warmup_ns)?;
@@ -47,10 +48,10 @@ struct Answering {
     worker: Option<Worker<Answered>>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Answered {
     transactions: u64,
-    socket: Value,
+    socket: GrantedOptions,
 }
 
 impl Admit for Answering {
@@ -70,20 +71,22 @@ impl Admit for Answering {
 }
 
 impl Serve for Answering {
-    fn result(self, strays: u64) -> Value {
+    type Tally = ServerResult;
+
+    fn result(self, strays: u64) -> ServerResult {
         let Self { edges, cpu, worker, .. } = self;
         drop(edges);
-        json!(ServerResult {
-            strays: Strays { connections: strays, datagrams: 0 },
+        ServerResult {
+            strays: Strays::of_connections(strays),
             answered: worker.and_then(|worker| worker.join().ok().flatten()),
             cpu: cpu.end(),
-        })
+        }
     }
 }
 
 /// The server's result, by the names of the protocol document.
-#[derive(Debug, Serialize)]
-struct ServerResult {
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ServerResult {
     strays: Strays,
     /// Absent where the connection failed, or none came.
     #[serde(flatten)]

@@ -13,21 +13,27 @@ mod server;
 mod tally;
 mod watch;
 
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json};
 use sixbench_measure::clock;
 
 use self::params::StreamParams;
-use self::receiver::Receivers;
-use self::sender::Senders;
+use self::receiver::{ReceiverResult, Receivers};
+use self::sender::{SenderResult, Senders};
 use super::tcp::{Preamble, Role, Stop, Workers, connect};
-use crate::{Cancel, Endpoint, Result, Server, Workload};
+use crate::session::{TypedWorkload, only};
+use crate::{Cancel, Endpoint, Result, Server};
 
 const NAME: &str = "tcp-stream";
 
 /// The workload.
 pub struct TcpStream;
 
-impl Workload for TcpStream {
+impl TypedWorkload for TcpStream {
+    type ClientResult = ClientResult;
+    type ServerResult = server::ServerResult;
+
     fn name(&self) -> &'static str {
         NAME
     }
@@ -36,11 +42,18 @@ impl Workload for TcpStream {
         crate::params::table(self.name(), &json!({"duration_ns": 1}), StreamParams::read)
     }
 
-    fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
+    fn serve(
+        &self,
+        endpoints: &[Endpoint],
+        params: &Value,
+        cancel: &Cancel,
+    ) -> Result<Box<dyn Server<server::ServerResult>>> {
+        let endpoint = only(NAME, endpoints)?;
         server::serve(endpoint, StreamParams::parse(self.name(), params)?, cancel)
     }
 
-    fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value> {
+    fn run(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<ClientResult> {
+        let endpoint = only(NAME, endpoints)?;
         let params = StreamParams::parse(self.name(), params)?;
         let stop = Stop::new(cancel);
         let result = run(endpoint, &params, &stop);
@@ -49,7 +62,7 @@ impl Workload for TcpStream {
     }
 }
 
-fn run(endpoint: &Endpoint, params: &StreamParams, stop: &Stop) -> Result<Value> {
+fn run(endpoint: &Endpoint, params: &StreamParams, stop: &Stop) -> Result<ClientResult> {
     let mut connect_ns = Vec::new();
     let mut open = |role| {
         (0..params.streams)
@@ -87,12 +100,23 @@ fn run(endpoint: &Endpoint, params: &StreamParams, stop: &Stop) -> Result<Value>
     let doing = format!("waiting for the streams with {} to end{}", endpoint.peer, params.also_awaited());
     let outcome = workers.wait(params.connections(), deadline_ns, &doing);
 
-    let mut result = Map::from_iter([("connect_ns".to_owned(), json!(connect_ns))]);
-    if let Some(senders) = senders {
-        result.insert("forward_sender".into(), senders.finish());
-    }
-    if let Some(receivers) = receivers {
-        result.insert("reverse_receiver".into(), receivers.finish());
-    }
-    outcome.map(|()| Value::Object(result))
+    let result = ClientResult {
+        connect_ns,
+        forward_sender: senders.map(Senders::finish),
+        reverse_receiver: receivers.map(Receivers::finish),
+    };
+    outcome.map(|()| result)
+}
+
+/// The client's result, by the names of the protocol document.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ClientResult {
+    /// Times of the handshakes, those of the streams that go forward first.
+    connect_ns: Vec<u64>,
+    /// Absent where no data goes forward.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    forward_sender: Option<SenderResult>,
+    /// Absent where no data goes back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reverse_receiver: Option<ReceiverResult>,
 }

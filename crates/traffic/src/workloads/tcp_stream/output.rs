@@ -9,6 +9,8 @@ use nix::fcntl::{FcntlArg, OFlag, SpliceFFlags, fcntl, splice, vmsplice};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, send};
 use nix::unistd::pipe2;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::params::SendMode;
 use crate::workloads::tcp::PATIENCE;
@@ -33,7 +35,7 @@ pub enum Output {
 }
 
 /// The kernel's notices about sends with `MSG_ZEROCOPY`.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Completions {
     /// Calls that took something.
     pub sends: u64,

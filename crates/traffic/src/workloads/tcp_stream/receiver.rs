@@ -6,17 +6,19 @@ use std::sync::Arc;
 
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv};
-use serde_json::{Value, json};
-use sixbench_measure::clock;
+use schemars::JsonSchema;
+use serde::Serialize;
 use sixbench_measure::sys::scheduling;
+use sixbench_measure::{clock, cpu};
 use socket2::SockRef;
 
 use super::beginning::{Beginning, End};
 use super::params::{ReceiveMode, StreamParams};
-use super::tally::{self, Tally};
+use super::tally::{self, StreamsTally, Tally};
 use crate::series::Series;
 use crate::workloads::cpu_watch::{CpuWatch, Edges};
 use crate::workloads::tcp::drive::{Advance, Driven, Driver, Joiner, driver};
+use crate::workloads::tcp::options::GrantedOptions;
 use crate::workloads::tcp::{Role, STALL_NS, Starter, Stop, Worker, io as tcp_io};
 use crate::{Endpoint, Error, Progress, Result};
 
@@ -53,7 +55,7 @@ struct Received {
     tallies: Vec<(u16, Tally)>,
     series: Series<u64>,
     /// Socket options of the first stream.
-    socket: Option<Value>,
+    socket: Option<GrantedOptions>,
 }
 
 impl Receivers {
@@ -102,7 +104,7 @@ impl Receivers {
     }
 
     /// The result of the direction, once all streams have ended.
-    pub fn finish(self) -> Value {
+    pub fn finish(self) -> ReceiverResult {
         let Self { window, edges, cpu, threads } = self;
         let mut tallies = Vec::new();
         let mut series = Series::new(window.params.interval_ns);
@@ -117,15 +119,23 @@ impl Receivers {
         drop(edges);
         tallies.sort_unstable_by_key(|(index, _)| *index);
         let tallies: Vec<_> = tallies.iter().map(|(_, tally)| tally).collect();
-        let mut result = tally::merge(&tallies, series, window.edges_ns(), window.params.limit.duration_ns().is_some());
-        if let Some(socket) = socket {
-            result.insert("socket".into(), socket);
-        }
-        if let Some(span) = cpu.end() {
-            result.insert("cpu".into(), json!(span));
-        }
-        Value::Object(result)
+        let is_timed = window.params.limit.duration_ns().is_some();
+        let streams = tally::merge(&tallies, series, window.edges_ns(), is_timed);
+        ReceiverResult { streams, socket, cpu: cpu.end() }
     }
+}
+
+/// The receivers' result, by the names of the protocol document.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ReceiverResult {
+    #[serde(flatten)]
+    streams: StreamsTally,
+    /// Options of the first stream; absent where it did not begin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    socket: Option<GrantedOptions>,
+    /// Absent where the window did not open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu: Option<cpu::Span>,
 }
 
 /// A thread's work.

@@ -5,18 +5,20 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use sixbench_measure::clock;
 use socket2::SockRef;
 
 use super::beginning::{Beginning, End};
 use super::output::{Completions, Output};
 use super::params::{SendMode, StreamParams};
-use super::watch::Watch;
+use super::watch::{Watch, WatchTally};
 use crate::pages::Placed;
 use crate::workloads::cpu_watch::Edges;
 use crate::workloads::tcp::drive::{Advance, Driven, Driver, driver};
 use crate::workloads::tcp::info::TcpInfo;
+use crate::workloads::tcp::options::GrantedOptions;
 use crate::workloads::tcp::{Role, STALL_NS, Starter, Stop, Worker, io as tcp_io};
 use crate::{Endpoint, Error, Result};
 
@@ -92,28 +94,43 @@ impl Senders {
     }
 
     /// The result of the direction, once all streams have ended.
-    pub fn finish(self) -> Value {
+    pub fn finish(self) -> SenderResult {
         let Self { shared, sockets, watch, workers } = self;
         let streams: Vec<_> = workers.into_iter().filter_map(|worker| worker.join().ok().flatten()).flatten().collect();
-        let mut result = Map::new();
-        result.insert("sent_bytes".into(), json!(streams.iter().map(|stream| stream.bytes).sum::<u64>()));
         let ended_ns = streams.iter().map(|stream| stream.ended_ns).max();
-        if let (Some(ended_ns), None) = (ended_ns, shared.params.limit.duration_ns()) {
-            let first_write_ns = shared.first_write_ns.load(Ordering::Relaxed);
-            result.insert("transfer_ns".into(), json!(ended_ns.saturating_sub(first_write_ns)));
+        let first_write_ns = shared.first_write_ns.load(Ordering::Relaxed);
+        let is_zerocopy = shared.params.send == SendMode::Zerocopy;
+        SenderResult {
+            sent_bytes: streams.iter().map(|stream| stream.bytes).sum(),
+            transfer_ns: ended_ns
+                .filter(|_| shared.params.limit.duration_ns().is_none())
+                .map(|ended_ns| ended_ns.saturating_sub(first_write_ns)),
+            zerocopy: is_zerocopy.then(|| {
+                let mut all = Completions::default();
+                streams.iter().filter_map(|stream| stream.completions.as_ref()).for_each(|each| all.add(each));
+                all
+            }),
+            socket: sockets.first().map(|socket| shared.params.options.granted(SockRef::from(&**socket))),
+            watched: watch.end(),
         }
-        if shared.params.send == SendMode::Zerocopy {
-            let mut all = Completions::default();
-            streams.iter().filter_map(|stream| stream.completions.as_ref()).for_each(|each| all.add(each));
-            let Completions { sends, completed, copied } = all;
-            result.insert("zerocopy".into(), json!({"sends": sends, "completed": completed, "copied": copied}));
-        }
-        if let Some(socket) = sockets.first() {
-            result.insert("socket".into(), shared.params.options.granted(SockRef::from(&**socket)));
-        }
-        result.extend(watch.end());
-        Value::Object(result)
     }
+}
+
+/// The senders' result, by the names of the protocol document.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SenderResult {
+    sent_bytes: u64,
+    /// Time from the first write until the receivers had it all; absent where time is the limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transfer_ns: Option<u64>,
+    /// Absent where the kernel copies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    zerocopy: Option<Completions>,
+    /// Options of the first stream.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    socket: Option<GrantedOptions>,
+    #[serde(flatten)]
+    watched: Option<WatchTally>,
 }
 
 /// A thread's work.

@@ -3,16 +3,18 @@
 use std::collections::{BTreeMap, HashSet};
 use std::net::TcpStream;
 
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::params::StreamParams;
-use super::receiver::Receivers;
-use super::sender::Senders;
+use super::receiver::{ReceiverResult, Receivers};
+use super::sender::{SenderResult, Senders};
+use crate::strays::Strays;
 use crate::workloads::tcp::{Admit, AdmittingServer, Preamble, Role, Serve, Starter, Stop, Workers};
 use crate::{Cancel, Endpoint, Result, Server};
 
 /// Listens for the streams of a session.
-pub fn serve(endpoint: &Endpoint, params: StreamParams, cancel: &Cancel) -> Result<Box<dyn Server>> {
+pub fn serve(endpoint: &Endpoint, params: StreamParams, cancel: &Cancel) -> Result<Box<dyn Server<ServerResult>>> {
     let stop = Stop::new(cancel);
     let server = start(endpoint, params, &stop);
     if server.is_err() {
@@ -22,7 +24,7 @@ pub fn serve(endpoint: &Endpoint, params: StreamParams, cancel: &Cancel) -> Resu
     server
 }
 
-fn start(endpoint: &Endpoint, params: StreamParams, stop: &Stop) -> Result<Box<dyn Server>> {
+fn start(endpoint: &Endpoint, params: StreamParams, stop: &Stop) -> Result<Box<dyn Server<ServerResult>>> {
     let workers = Workers::new(stop);
     let options = params.options.clone();
     let connections = params.connections();
@@ -70,16 +72,27 @@ impl Admit for Streams {
 }
 
 impl Serve for Streams {
-    fn result(self, strays: u64) -> Value {
-        let mut result = Map::from_iter([("strays".to_owned(), json!({"connections": strays, "datagrams": 0}))]);
-        if let Some(receivers) = self.receivers {
-            result.insert("forward_receiver".into(), receivers.finish());
+    type Tally = ServerResult;
+
+    fn result(self, strays: u64) -> ServerResult {
+        ServerResult {
+            strays: Strays::of_connections(strays),
+            forward_receiver: self.receivers.map(Receivers::finish),
+            reverse_sender: self.senders.map(Senders::finish),
         }
-        if let Some(senders) = self.senders {
-            result.insert("reverse_sender".into(), senders.finish());
-        }
-        Value::Object(result)
     }
+}
+
+/// The server's result, by the names of the protocol document.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ServerResult {
+    strays: Strays,
+    /// Absent where no data goes forward.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    forward_receiver: Option<ReceiverResult>,
+    /// Absent where no data goes back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reverse_sender: Option<SenderResult>,
 }
 
 impl Streams {

@@ -1,6 +1,7 @@
 //! Counts of a receiver, and their sums over several streams.
 
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::series::Series;
 
@@ -113,54 +114,79 @@ pub fn merge(
     mut series: Series<u64>,
     edges_ns: Option<(u64, u64)>,
     is_timed: bool,
-) -> Map<String, Value> {
-    let mut result = Map::new();
+) -> StreamsTally {
     let total = |value: fn(&Tally) -> u64| streams.iter().map(|stream| value(stream)).sum::<u64>();
-    result.insert("received_bytes".into(), json!(total(|stream| stream.received_bytes)));
-    result.insert("reads".into(), json!(total(|stream| stream.reads)));
-
     // Reads of all streams together are at least as frequent as those of any one.
-    if let Some(longest_gap_ns) =
-        streams.iter().filter(|stream| stream.reads > 1).map(|stream| stream.longest_gap_ns).min()
-    {
-        result.insert("longest_gap_ns".into(), json!(longest_gap_ns));
-    }
-
+    let longest_gap_ns = streams.iter().filter(|stream| stream.reads > 1).map(|stream| stream.longest_gap_ns).min();
     let measured = measured(streams, is_timed);
-    result.extend(measured.as_ref().map(Measured::to_json).unwrap_or_default());
-    if let Some((opens_ns, closes_ns)) = edges_ns {
-        let last_ns = streams.iter().filter_map(|stream| stream.window.last()).map(|read| read.ns).max().unwrap_or(0);
-        let ended_ns = if closes_ns == u64::MAX { last_ns.max(opens_ns) } else { closes_ns };
-        result.insert("started_ns".into(), json!(opens_ns));
-        result.insert("ended_ns".into(), json!(ended_ns));
+    let window = edges_ns.map(|(opens_ns, closes_ns)| {
+        let last_ns = streams.iter().filter_map(|stream| stream.window.last()).map(|read| read.ns).max();
+        let ended_ns = if closes_ns == u64::MAX { last_ns.map_or(opens_ns, |ns| ns.max(opens_ns)) } else { closes_ns };
         keep_measured(&mut series, streams, measured.as_ref(), opens_ns);
         series.close(ended_ns - opens_ns);
-        let bytes = series.slots();
-        result.insert("series".into(), json!({"t_ns": series.ends_ns(ended_ns - opens_ns), "bytes": bytes}));
+        let series = Columns { t_ns: series.ends_ns(ended_ns - opens_ns), bytes: series.slots().to_vec() };
+        WindowTally { started_ns: opens_ns, ended_ns, series }
+    });
+    let measured_alone = |stream: &&Tally| self::measured(&[*stream], is_timed).and_then(|measured| measured.tally());
+    StreamsTally {
+        received_bytes: total(|stream| stream.received_bytes),
+        reads: total(|stream| stream.reads),
+        longest_gap_ns,
+        measured: measured.and_then(|measured| measured.tally()),
+        window,
+        streams: streams.iter().map(|stream| StreamTally { measured: measured_alone(stream) }).collect(),
     }
-    let each = streams.iter().map(|&stream| measured_of(stream, is_timed)).collect();
-    result.insert("streams".into(), Value::Array(each));
-    result
 }
 
-fn measured_of(stream: &Tally, is_timed: bool) -> Value {
-    Value::Object(measured(&[stream], is_timed).as_ref().map(Measured::to_json).unwrap_or_default())
+/// The account of the streams of a direction, by the names of the protocol document.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct StreamsTally {
+    received_bytes: u64,
+    reads: u64,
+    /// Longest time between two reads in the window; absent with less than two reads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    longest_gap_ns: Option<u64>,
+    #[serde(flatten)]
+    measured: Option<MeasuredTally>,
+    /// Absent where the window did not open.
+    #[serde(flatten)]
+    window: Option<WindowTally>,
+    streams: Vec<StreamTally>,
+}
+
+/// The account of one stream.
+#[derive(Debug, Serialize, JsonSchema)]
+struct StreamTally {
+    #[serde(flatten)]
+    measured: Option<MeasuredTally>,
+}
+
+/// The measured bytes, and the time in which they came; absent where there were too few reads.
+#[derive(Debug, Serialize, JsonSchema)]
+struct MeasuredTally {
+    measured_bytes: u64,
+    measured_ns: u64,
+}
+
+/// The edges of the window, on the monotonic clock, and its intervals.
+#[derive(Debug, Serialize, JsonSchema)]
+struct WindowTally {
+    started_ns: u64,
+    ended_ns: u64,
+    series: Columns,
+}
+
+/// The series, by columns.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Columns {
+    t_ns: Vec<u64>,
+    bytes: Vec<u64>,
 }
 
 impl Measured {
-    fn bytes(&self) -> u64 {
-        u64::try_from(self.to.bytes - self.from.bytes).unwrap_or(0)
-    }
-
-    fn ns(&self) -> u64 {
-        self.to.ns - self.from.ns
-    }
-
-    fn to_json(&self) -> Map<String, Value> {
-        Map::from_iter([
-            ("measured_bytes".to_owned(), json!(self.bytes())),
-            ("measured_ns".to_owned(), json!(self.ns())),
-        ])
+    fn tally(&self) -> Option<MeasuredTally> {
+        let measured_bytes = u64::try_from(self.to.bytes - self.from.bytes).ok()?;
+        Some(MeasuredTally { measured_bytes, measured_ns: self.to.ns - self.from.ns })
     }
 }
 
@@ -236,6 +262,8 @@ fn soonest<'a>(last: Edge, recent: impl Iterator<Item = &'a Recent>, bytes_a_ns:
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn tally(reads: &[(u64, u64)], series: &mut Series<u64>) -> Tally {
@@ -251,7 +279,7 @@ mod tests {
     fn the_first_read_opens_the_measurement_and_is_not_in_it() {
         let mut series = Series::new(10);
         let stream = tally(&[(5, 100), (15, 10), (25, 20)], &mut series);
-        let result = merge(&[&stream], series, Some((1_000, 1_030)), false);
+        let result = json!(merge(&[&stream], series, Some((1_000, 1_030)), false));
         assert_eq!(result["received_bytes"], 130);
         assert_eq!((&result["measured_bytes"], &result["measured_ns"]), (&json!(30), &json!(20)));
         assert_eq!((&result["started_ns"], &result["ended_ns"]), (&json!(1_000), &json!(1_030)));
@@ -265,7 +293,7 @@ mod tests {
         let mut stream = tally(&[(5, 100), (15, 10), (25, 20)], &mut series);
         stream.read_before(970, 50);
         stream.read_before(990, 50);
-        let result = merge(&[&stream], series, Some((1_000, 1_030)), false);
+        let result = json!(merge(&[&stream], series, Some((1_000, 1_030)), false));
         assert_eq!((&result["measured_bytes"], &result["measured_ns"]), (&json!(130), &json!(35)));
         assert_eq!(result["series"]["bytes"], json!([100, 10, 20]));
         assert_eq!(result["streams"], json!([{"measured_bytes": 130, "measured_ns": 35}]));
@@ -279,7 +307,7 @@ mod tests {
         one.read_before(980, 30);
         two.read_before(996, 30);
         let late = tally(&[(20, 7), (30, 8)], &mut series);
-        let result = merge(&[&one, &two, &late], series, Some((1_000, 1_040)), false);
+        let result = json!(merge(&[&one, &two, &late], series, Some((1_000, 1_040)), false));
         assert_eq!((&result["measured_bytes"], &result["measured_ns"]), (&json!(1_132), &json!(39)));
         assert_eq!(result["longest_gap_ns"], 10);
         assert_eq!(
@@ -349,7 +377,7 @@ mod tests {
                     tally.read(ns, ns - opens_ns, bytes, &mut series);
                 }
             }
-            let result = merge(&[&tally], series, Some((opens_ns, opens_ns + length_ns)), is_timed);
+            let result = json!(merge(&[&tally], series, Some((opens_ns, opens_ns + length_ns)), is_timed));
             let bytes = result["measured_bytes"].as_u64().unwrap();
             let in_series = result["series"]["bytes"].as_array().unwrap().iter().map(|bytes| bytes.as_u64().unwrap());
             assert_eq!(in_series.sum::<u64>(), bytes);
@@ -369,7 +397,7 @@ mod tests {
             stream.received_bytes += bytes;
             stream.read(ns, ns - 1_000, bytes, &mut series);
         }
-        let result = merge(&[&stream], series, Some((1_000, 1_200)), true);
+        let result = json!(merge(&[&stream], series, Some((1_000, 1_200)), true));
         assert_eq!((&result["measured_bytes"], &result["measured_ns"]), (&json!(140), &json!(139)));
         assert_eq!(result["series"]["bytes"], json!([10, 130]));
         assert_eq!(result["streams"], json!([{"measured_bytes": 140, "measured_ns": 139}]));
@@ -385,7 +413,7 @@ mod tests {
         }
         one.read(1_500, 500, 10, &mut series);
         two.read(1_980, 980, 10, &mut series);
-        let result = merge(&[&one, &two], series, Some((1_000, 2_000)), true);
+        let result = json!(merge(&[&one, &two], series, Some((1_000, 2_000)), true));
         // At 900 more had come for its time, but the reads of the other stream until then are forgotten.
         assert_eq!((&result["measured_bytes"], &result["measured_ns"]), (&json!(20), &json!(1_001)));
     }
@@ -395,7 +423,7 @@ mod tests {
         let mut series = Series::new(10);
         let one = tally(&[(5, 100), (25, 10)], &mut series);
         let two = tally(&[(2, 1_000), (12, 3), (35, 4)], &mut series);
-        let result = merge(&[&one, &two], series, Some((1_000, 1_040)), false);
+        let result = json!(merge(&[&one, &two], series, Some((1_000, 1_040)), false));
         assert_eq!((&result["measured_bytes"], &result["measured_ns"]), (&json!(117), &json!(33)));
         assert_eq!(result["reads"], 5);
         assert_eq!(result["series"]["bytes"], json!([100, 3, 10, 4]));
@@ -409,7 +437,7 @@ mod tests {
     fn one_read_or_none_measures_nothing() {
         let mut series = Series::new(10);
         let stream = tally(&[(0, 100)], &mut series);
-        let result = merge(&[&stream], series, Some((1_000, u64::MAX)), false);
+        let result = json!(merge(&[&stream], series, Some((1_000, u64::MAX)), false));
         assert_eq!(
             (&result["reads"], result.get("measured_ns"), result.get("measured_bytes")),
             (&json!(1), None, None)
@@ -417,7 +445,7 @@ mod tests {
         assert_eq!((&result["started_ns"], &result["ended_ns"]), (&json!(1_000), &json!(1_000)));
         assert_eq!(result["streams"], json!([{}]));
 
-        let result = merge(&[&Tally::default()], Series::new(10), None, false);
+        let result = json!(merge(&[&Tally::default()], Series::new(10), None, false));
         assert_eq!((&result["reads"], result.get("started_ns"), result.get("series")), (&json!(0), None, None));
     }
 }

@@ -8,7 +8,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use sixbench_measure::{clock, cpu};
 
 use crate::progress::{Progress, Sending};
@@ -19,7 +20,7 @@ use crate::workloads::tcp::info::TcpInfo;
 const MAX_SAMPLES: usize = 1_000_000;
 
 /// The thread.
-pub struct Watch(JoinHandle<Map<String, Value>>);
+pub struct Watch(JoinHandle<WatchTally>);
 
 impl Watch {
     /// Starts waiting for the first write, which [`Edges`] reports; when all of those are dropped, the window is over.
@@ -36,11 +37,36 @@ impl Watch {
         Ok((Self(thread), edges))
     }
 
-    /// `cpu`, `tcp_info` and `series` of the result, once all [`Edges`] are dropped. Without a window there is no `cpu`
-    /// and no `series`.
-    pub fn end(self) -> Map<String, Value> {
-        self.0.join().unwrap_or_default()
+    /// The account, once all [`Edges`] are dropped; absent where the thread has panicked.
+    pub fn end(self) -> Option<WatchTally> {
+        self.0.join().ok()
     }
+}
+
+/// The account of senders, by the names of the protocol document.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct WatchTally {
+    /// Absent where the window did not open.
+    #[serde(flatten)]
+    window: Option<WindowTally>,
+    /// At the end.
+    tcp_info: Combined,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct WindowTally {
+    series: Columns,
+    cpu: cpu::Span,
+}
+
+/// A list for each quantity, `null` where the kernel did not know it.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Columns {
+    t_ns: Vec<u64>,
+    rtt_ns: Vec<Option<u64>>,
+    cwnd_packets: Vec<Option<f64>>,
+    retransmits: Vec<Option<u64>>,
+    delivery_rate_bps: Vec<Option<u64>>,
 }
 
 struct Watching {
@@ -58,18 +84,15 @@ struct Sample {
 }
 
 impl Watching {
-    fn run(self) -> Map<String, Value> {
-        let mut result = Map::new();
+    fn run(self) -> WatchTally {
         let started_ns = self.started.recv().ok();
         let is_due = |started_ns: &u64| wait_until(&self.started, sample_due_ns(*started_ns, self.warmup_ns));
-        if let Some(started_ns) = started_ns.filter(is_due) {
+        let window = started_ns.filter(is_due).map(|started_ns| {
             let from = cpu::sample();
             let samples = self.sample(started_ns.saturating_add(self.warmup_ns));
-            result.insert("series".into(), series(&samples));
-            result.insert("cpu".into(), json!(cpu::Span { from, to: cpu::sample() }));
-        }
-        result.insert("tcp_info".into(), self.combined().to_json());
-        result
+            WindowTally { series: series(&samples), cpu: cpu::Span { from, to: cpu::sample() } }
+        });
+        WatchTally { window, tcp_info: self.combined() }
     }
 
     /// Just before the opening, after each interval, and at the end.
@@ -106,17 +129,26 @@ impl Watching {
     }
 }
 
-/// `TCP_INFO` of several streams as one.
-#[derive(Debug, Default, PartialEq)]
+/// `TCP_INFO` of several streams as one, by the names of the protocol document. What the kernel does not tell is absent.
+#[derive(Debug, Default, PartialEq, Serialize, JsonSchema)]
 struct Combined {
+    #[serde(skip_serializing_if = "Option::is_none")]
     retransmits: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     bytes_acked: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     segments_out: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     delivery_rate_bps: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     min_rtt_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     rtt_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     rttvar_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     cwnd_packets: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     reordering: Option<f64>,
 }
 
@@ -151,25 +183,6 @@ impl Combined {
         let retransmits = self.retransmits.zip(before).map(|(now, before)| now.saturating_sub(before));
         Sending { t_ns, rtt_ns: self.rtt_ns, cwnd_packets: self.cwnd_packets, retransmits }
     }
-
-    fn to_json(&self) -> Value {
-        let mut object = Map::new();
-        let mut put = |name: &str, value: Option<Value>| {
-            if let Some(value) = value {
-                object.insert(name.to_owned(), value);
-            }
-        };
-        put("retransmits", self.retransmits.map(Value::from));
-        put("rtt_ns", self.rtt_ns.map(Value::from));
-        put("rttvar_ns", self.rttvar_ns.map(Value::from));
-        put("min_rtt_ns", self.min_rtt_ns.map(Value::from));
-        put("cwnd_packets", self.cwnd_packets.map(Value::from));
-        put("delivery_rate_bps", self.delivery_rate_bps.map(Value::from));
-        put("bytes_acked", self.bytes_acked.map(Value::from));
-        put("segments_out", self.segments_out.map(Value::from));
-        put("reordering", self.reordering.map(Value::from));
-        Value::Object(object)
-    }
 }
 
 /// The sum of what is known; nothing where nothing is.
@@ -177,22 +190,18 @@ fn sum(values: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     values.flatten().fold(None, |sum, value| Some(sum.unwrap_or(0_u64).saturating_add(value)))
 }
 
-/// A list for each quantity, `null` where the kernel did not know it. The first sample is the opening, not an interval.
-fn series(samples: &[Sample]) -> Value {
+/// The intervals between samples. The first sample is the opening, not an interval.
+fn series(samples: &[Sample]) -> Columns {
     let ends = samples.get(1..).unwrap_or_default();
-    let column = |value: fn(&Combined) -> Value| ends.iter().map(|sample| value(&sample.all)).collect::<Vec<_>>();
-    let retransmits: Vec<_> = samples
-        .iter()
-        .zip(ends)
-        .map(|(before, after)| Some(after.all.retransmits?.saturating_sub(before.all.retransmits?)))
-        .collect();
-    json!({
-        "t_ns": ends.iter().map(|sample| sample.t_ns).collect::<Vec<_>>(),
-        "rtt_ns": column(|all| json!(all.rtt_ns)),
-        "cwnd_packets": column(|all| json!(all.cwnd_packets)),
-        "retransmits": retransmits,
-        "delivery_rate_bps": column(|all| json!(all.delivery_rate_bps)),
-    })
+    let retransmits =
+        |(before, after): (&Sample, &Sample)| Some(after.all.retransmits?.saturating_sub(before.all.retransmits?));
+    Columns {
+        t_ns: ends.iter().map(|sample| sample.t_ns).collect(),
+        rtt_ns: ends.iter().map(|sample| sample.all.rtt_ns).collect(),
+        cwnd_packets: ends.iter().map(|sample| sample.all.cwnd_packets).collect(),
+        retransmits: samples.iter().zip(ends).map(retransmits).collect(),
+        delivery_rate_bps: ends.iter().map(|sample| sample.all.delivery_rate_bps).collect(),
+    }
 }
 
 #[cfg(test)]
@@ -233,8 +242,8 @@ mod tests {
     fn retransmits_are_those_of_each_interval_and_the_unknown_is_null() {
         let sample = |t_ns, retransmits| Sample { t_ns, all: Combined { retransmits, ..Combined::default() } };
         let series = series(&[sample(0, Some(3)), sample(10, Some(3)), sample(14, Some(8))]);
-        assert_eq!(series["t_ns"], json!([10, 14]));
-        assert_eq!(series["retransmits"], json!([0, 5]));
-        assert_eq!(series["rtt_ns"], json!([null, null]));
+        assert_eq!(series.t_ns, [10, 14]);
+        assert_eq!(series.retransmits, [Some(0), Some(5)]);
+        assert_eq!(series.rtt_ns, [None, None]);
     }
 }

@@ -9,15 +9,17 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::time::TimeSpec;
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use sixbench_measure::{clock, cpu};
 use socket2::SockRef;
 
 use super::TransactionParams;
 use super::flight::{Failed, Flight, Plan, Step};
-use super::phase::{Next, Phase};
+use super::phase::{Next, Phase, PhaseTally};
 use super::slots::Slots;
 use crate::params::Limit;
+use crate::workloads::tcp::options::GrantedOptions;
 use crate::workloads::tcp::{PATIENCE, Preamble, Role, STALL_NS, Stop, connect, io as tcp_io};
 use crate::{Endpoint, Error, Result, sys};
 
@@ -32,16 +34,32 @@ const EVENTS: usize = 256;
 const SPIN_NS: u64 = 60_000;
 
 /// Proves itself, warms up, measures.
-pub fn run(endpoint: &Endpoint, params: &TransactionParams, stop: &Stop) -> Result<Value> {
+pub fn run(endpoint: &Endpoint, params: &TransactionParams, stop: &Stop) -> Result<ClientResult> {
     let preamble = Preamble { role: Role::Proof, index: 0 };
     let (mut proof, _) = connect::connect_with_preamble(endpoint, &params.options, preamble, params.timeout_ns, stop)?;
     let mut accepted = [0];
     tcp_io::read_message(&mut proof, &mut accepted, 1, params.timeout_ns, stop)
         .map_err(|failure| failure.explain(&format!("proving ourselves to {}", endpoint.peer), params.timeout_ns))?;
     let mut connecting = Connecting::new(endpoint, params, stop)?;
-    let mut result = connecting.measure()?;
-    result.insert("socket".into(), params.options.granted(SockRef::from(&proof)));
-    Ok(Value::Object(result))
+    let Measured { phase, warmup_transactions, cpu } = connecting.measure()?;
+    Ok(ClientResult { phase, warmup_transactions, socket: params.options.granted(SockRef::from(&proof)), cpu })
+}
+
+/// The client's result, by the names of the protocol document.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ClientResult {
+    #[serde(flatten)]
+    phase: PhaseTally,
+    warmup_transactions: u64,
+    socket: GrantedOptions,
+    cpu: cpu::Span,
+}
+
+/// The measured phase, and the warm-up before it.
+struct Measured {
+    phase: PhaseTally,
+    warmup_transactions: u64,
+    cpu: cpu::Span,
 }
 
 struct Connecting<'a> {
@@ -70,17 +88,14 @@ impl<'a> Connecting<'a> {
         })
     }
 
-    fn measure(&mut self) -> Result<Map<String, Value>> {
+    fn measure(&mut self) -> Result<Measured> {
         let TransactionParams { limit, warmup_ns, kind, .. } = *self.params;
-        let warmup = if warmup_ns > 0 { self.run(Limit::Duration(warmup_ns))?.all_transactions() } else { 0 };
+        let warmup_transactions =
+            if warmup_ns > 0 { self.run(Limit::Duration(warmup_ns))?.all_transactions() } else { 0 };
         let from = cpu::sample();
         let phase = self.run(limit)?;
         let cpu = cpu::Span { from, to: cpu::sample() };
-        let mut result = Map::new();
-        phase.write_to(&mut result, kind);
-        result.insert("warmup_transactions".into(), json!(warmup));
-        result.insert("cpu".into(), json!(cpu));
-        Ok(result)
+        Ok(Measured { phase: phase.tally(kind), warmup_transactions, cpu })
     }
 
     /// Runs until all is begun that the phase wants, and over.

@@ -10,14 +10,15 @@ mod phase;
 mod server;
 mod slots;
 
-use std::slice;
+pub use self::server::ServerResult;
 
 use serde_json::{Value, json};
 
 use super::pacing::Interval;
 use super::tcp::{Stop, TcpOptions};
 use crate::params::{self, Limit, Params, SECOND_NS};
-use crate::{Cancel, Endpoint, Result, Server, Token, Workload};
+use crate::session::{TypedWorkload, only};
+use crate::{Cancel, Endpoint, Result, Server, Token};
 
 /// The payload of a connection, which is the workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +29,10 @@ pub enum Kind {
     RequestResponse,
 }
 
-impl Workload for Kind {
+impl TypedWorkload for Kind {
+    type ClientResult = client::ClientResult;
+    type ServerResult = ServerResult;
+
     fn name(&self) -> &'static str {
         match self {
             Kind::Connect => "tcp-connect",
@@ -40,11 +44,13 @@ impl Workload for Kind {
         params::table(self.name(), &json!({"count": 1}), |params| TransactionParams::read(*self, params))
     }
 
-    fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
-        server::serve(slice::from_ref(endpoint), &TransactionParams::parse(*self, params)?, cancel)
+    fn serve(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<Box<dyn Server<ServerResult>>> {
+        only(self.name(), endpoints)?;
+        server::serve(endpoints, &TransactionParams::parse(*self, params)?, cancel)
     }
 
-    fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value> {
+    fn run(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<client::ClientResult> {
+        let endpoint = only(self.name(), endpoints)?;
         client::run(endpoint, &TransactionParams::parse(*self, params)?, &Stop::new(cancel))
     }
 }
@@ -73,7 +79,7 @@ pub fn serve_connections(
     options: TcpOptions,
     timeout_ns: u64,
     cancel: &Cancel,
-) -> Result<Box<dyn Server>> {
+) -> Result<Box<dyn Server<ServerResult>>> {
     let params = TransactionParams {
         kind: Kind::Connect,
         limit: Limit::Count(1),

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
-use sixbench_measure::histogram::Times;
+use schemars::JsonSchema;
+use serde::Serialize;
+use sixbench_measure::histogram::{Times, TimesTally};
 
 use super::Kind;
 use crate::params::{Limit, SECOND_NS};
 use crate::series::Series;
 use crate::workloads::pacing::Interval;
+use crate::workloads::window::Window;
 
 /// Time after the end in which a phase with a rate and a duration may still begin what was due before.
 const GRACE_NS: u64 = SECOND_NS;
@@ -148,48 +150,87 @@ impl Phase {
         self.connect.count() + self.after_window
     }
 
-    /// Adds all but the CPU to a result.
-    pub fn write_to(mut self, result: &mut Map<String, Value>, kind: Kind) {
+    /// The account of the phase, which is over.
+    pub fn tally(mut self, kind: Kind) -> PhaseTally {
         let mut ended_ns = self.ended_ns;
+        let mut unstarted = None;
         if let (Some(duration_ns), Some(rate)) = (self.limit.duration_ns(), self.rate) {
             // Transactions that were due in the window count, however long they took.
             let last_ns = self.first_and_last_ns.map_or(0, |(_, last_ns)| last_ns);
             ended_ns = last_ns.max(self.started_ns.saturating_add(duration_ns));
-            result.insert("unstarted".into(), json!(rate.due_before(duration_ns).saturating_sub(self.attempts)));
+            unstarted = Some(rate.due_before(duration_ns).saturating_sub(self.attempts));
         }
         let measured_ns = ended_ns - self.started_ns;
         self.series.close(measured_ns);
-        let mut put = |name: &str, value: Value| result.insert(name.to_owned(), value);
-        put("transactions", json!(self.connect.count()));
-        put("attempts", json!(self.attempts));
-        put("after_window", json!(self.after_window));
-        put("failed", json!(self.failed));
-        put("measured_ns", json!(measured_ns));
-        put("started_ns", json!(self.started_ns));
-        put("ended_ns", json!(ended_ns));
-        put("connect", self.connect.to_json());
-        if kind == Kind::RequestResponse {
-            put("transaction", self.transaction.to_json());
+        PhaseTally {
+            window: Window { started_ns: self.started_ns, ended_ns, measured_ns },
+            transactions: self.connect.count(),
+            attempts: self.attempts,
+            unstarted,
+            after_window: self.after_window,
+            failed: self.failed,
+            connect: self.connect.tally(),
+            transaction: (kind == Kind::RequestResponse).then(|| self.transaction.tally()),
+            pace: self.rate.map(|_| PaceTally {
+                lateness: self.lateness.tally(),
+                held_back: self.held_back,
+                offered_ns: self.first_and_last_ns.map(|(first_ns, last_ns)| last_ns - first_ns),
+            }),
+            series: Columns { t_ns: self.series.ends_ns(measured_ns), transactions: self.series.slots().to_vec() },
         }
-        if self.rate.is_some() {
-            put("lateness", self.lateness.to_json());
-            put("held_back", json!(self.held_back));
-            if let Some((first_ns, last_ns)) = self.first_and_last_ns {
-                put("offered_ns", json!(last_ns - first_ns));
-            }
-        }
-        put("series", json!({"t_ns": self.series.ends_ns(measured_ns), "transactions": self.series.slots()}));
     }
+}
+
+/// The account of a phase, by the names of the protocol document.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct PhaseTally {
+    #[serde(flatten)]
+    window: Window,
+    transactions: u64,
+    attempts: u64,
+    /// Transactions that were due and not begun, where there is a rate and a duration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unstarted: Option<u64>,
+    after_window: u64,
+    /// Numbers of failures by reason.
+    failed: BTreeMap<String, u64>,
+    /// Times of handshakes.
+    connect: TimesTally,
+    /// Times of whole transactions; absent where they are no more than the handshake.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transaction: Option<TimesTally>,
+    /// Absent in a closed loop.
+    #[serde(flatten)]
+    pace: Option<PaceTally>,
+    series: Columns,
+}
+
+/// The account of the beginnings of transactions that have a rate.
+#[derive(Debug, Serialize, JsonSchema)]
+struct PaceTally {
+    lateness: TimesTally,
+    /// Transactions that were due when there was no room for them.
+    held_back: u64,
+    /// Time from the first beginning to the last; absent where there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offered_ns: Option<u64>,
+}
+
+/// The series, by columns.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Columns {
+    t_ns: Vec<u64>,
+    transactions: Vec<u64>,
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
-    fn result(phase: Phase) -> Map<String, Value> {
-        let mut result = Map::new();
-        phase.write_to(&mut result, Kind::RequestResponse);
-        result
+    fn result(phase: Phase) -> Value {
+        json!(phase.tally(Kind::RequestResponse))
     }
 
     #[test]

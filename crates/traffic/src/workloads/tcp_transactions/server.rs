@@ -7,15 +7,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use sixbench_measure::{clock, sys::scheduling};
 
 use super::slots::Slots;
 use super::{FirstClose, Kind, TransactionParams, request, response};
 use crate::family::{FAMILIES, Family};
+use crate::strays::Strays;
 use crate::workloads::cpu_watch::Edges;
 use crate::workloads::tcp::acceptor::{self, PreambleReader, Proof};
-use crate::workloads::tcp::{Counted, CountingServer, PATIENCE, Preamble, Role, Stop, io as tcp_io};
+use crate::workloads::tcp::{CountingResult, CountingServer, PATIENCE, Preamble, Role, Stop, io as tcp_io};
 use crate::{Cancel, Endpoint, Error, Result, Server, Token, sys};
 
 /// Most connections that may be open before the client proved itself; the oldest makes room for a new one.
@@ -42,7 +44,11 @@ const WINDING_UP: Duration = Duration::from_millis(1);
 const QUIET_NS: u64 = 250_000_000;
 
 /// Listens for the connections of a session, of whose addresses there are 1 to 256.
-pub fn serve(endpoints: &[Endpoint], params: &TransactionParams, cancel: &Cancel) -> Result<Box<dyn Server>> {
+pub fn serve(
+    endpoints: &[Endpoint],
+    params: &TransactionParams,
+    cancel: &Cancel,
+) -> Result<Box<dyn Server<ServerResult>>> {
     let Some(&Endpoint { token, .. }) = endpoints.first() else { return Err(Error::Cancelled) };
     let (listeners, port) = acceptor::listen_at_all(endpoints, &params.options)?;
     let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|e| Error::system(WATCHING, "epoll_create1", e))?;
@@ -59,7 +65,7 @@ pub fn serve(endpoints: &[Endpoint], params: &TransactionParams, cancel: &Cancel
         let serving = Serving {
             listeners,
             epoll,
-            served: Served { has_several: rules.endpoints.len() > 1, ..Served::default() },
+            served: Served::default(),
             rules,
             max_open: MAX_LEFT_OPEN + 2 * in_flight,
             accepted_in_turn: 1,
@@ -81,21 +87,38 @@ struct Served {
     accepted: [u64; FAMILIES.len()],
     transactions: u64,
     strays: u64,
-    /// The session has several addresses, so that it counts by family.
-    has_several: bool,
 }
 
-impl Counted for Served {
-    fn to_json(&self) -> Value {
-        let mut result = json!({
-            "accepted": self.accepted.iter().sum::<u64>(), "transactions": self.transactions,
-            "strays": {"connections": self.strays, "datagrams": 0},
-        });
-        if self.has_several {
-            let by_family = FAMILIES.map(|family| (family.name().to_owned(), json!(self.accepted[family as usize])));
-            result["accepted_by_family"] = Value::Object(by_family.into_iter().collect());
+/// The server's result.
+pub type ServerResult = CountingResult<ServedTally>;
+
+/// Counts of the session, by the names of the protocol document.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ServedTally {
+    accepted: u64,
+    /// Absent where the session has one address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accepted_by_family: Option<AcceptedTally>,
+    transactions: u64,
+    strays: Strays,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct AcceptedTally {
+    ipv4: u64,
+    ipv6: u64,
+}
+
+impl Served {
+    fn tally(&self, has_several_addresses: bool) -> ServedTally {
+        let of = |family: Family| self.accepted[family as usize];
+        let accepted_by_family = AcceptedTally { ipv4: of(Family::Ipv4), ipv6: of(Family::Ipv6) };
+        ServedTally {
+            accepted: self.accepted.iter().sum(),
+            accepted_by_family: has_several_addresses.then_some(accepted_by_family),
+            transactions: self.transactions,
+            strays: Strays::of_connections(self.strays),
         }
-        result
     }
 }
 
@@ -154,7 +177,7 @@ enum Next {
 }
 
 impl Serving<'_> {
-    fn run(mut self, stop: &Stop) -> Result<Served> {
+    fn run(mut self, stop: &Stop) -> Result<ServedTally> {
         let mut events = vec![EpollEvent::empty(); EVENTS];
         let mut waiting = Vec::with_capacity(self.listeners.len());
         let mut active_ns = clock::monotonic_ns();
@@ -314,12 +337,12 @@ impl Serving<'_> {
         }
     }
 
-    fn end(self) -> Result<Served> {
+    fn end(self) -> Result<ServedTally> {
         if self.proof.is_none() {
             let doing = format!("serving connections of {}", names(&self.rules.endpoints));
             return Err(Error::PeerLost { doing, what: "never proved itself".to_owned() });
         }
-        Ok(self.served)
+        Ok(self.served.tally(self.rules.endpoints.len() > 1))
     }
 }
 

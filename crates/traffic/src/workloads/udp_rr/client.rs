@@ -5,8 +5,8 @@ use std::io;
 use std::net::UdpSocket;
 
 use nix::errno::Errno;
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
 use sixbench_measure::{clock, cpu};
 use socket2::SockRef;
 
@@ -17,6 +17,7 @@ use crate::datagram_socket::{self, is_momentary};
 use crate::df::Df;
 use crate::error_queue::{Drained, ErrorCounts};
 use crate::session::{Cancel, Endpoint};
+use crate::socket::GrantedBuffers;
 use crate::strays::Strays;
 use crate::workloads::guard::Guard;
 use crate::workloads::opening;
@@ -27,7 +28,7 @@ use crate::workloads::tcp::io::pattern;
 /// Pause after a request that could not be sent, before it is tried again.
 const PAUSE_AFTER_ERROR_NS: u64 = 1_000_000;
 
-pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<Value> {
+pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<ClientResult> {
     let socket = opening::connected(endpoint, settings.buffers, settings.df, cancel)?;
     datagram_socket::remove_receive_patience(&socket)?;
     if settings.busy_poll {
@@ -84,8 +85,8 @@ impl Counts {
 }
 
 /// The client's result, by the names of the protocol document.
-#[derive(Debug, Serialize)]
-struct ClientResult {
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ClientResult {
     #[serde(flatten)]
     trips: RoundTripTally,
     /// Requests that the kernel refused for their size; absent where DF is clear.
@@ -96,7 +97,7 @@ struct ClientResult {
     errors: BTreeMap<String, u64>,
     strays: Strays,
     warmup_transactions: u64,
-    socket: Value,
+    socket: GrantedBuffers,
     cpu: cpu::Span,
 }
 
@@ -135,7 +136,7 @@ impl Asking<'_> {
         Ok(transactions)
     }
 
-    fn measure(&mut self, warmup_transactions: u64) -> Result<Value> {
+    fn measure(&mut self, warmup_transactions: u64) -> Result<ClientResult> {
         let mut trips = RoundTrips::new(self.settings.interval_ns, self.settings.limit.duration_ns());
         let (mut asked, mut lost, mut refused) = (0, 0, 0);
         let from = cpu::sample();
@@ -165,7 +166,7 @@ impl Asking<'_> {
         if is_noted {
             self.counts.icmp.drain(&self.socket);
         }
-        Ok(json!(ClientResult {
+        Ok(ClientResult {
             trips: trips.tally(started_ns, ended_ns),
             refused: is_noted.then_some(refused),
             lost,
@@ -173,9 +174,9 @@ impl Asking<'_> {
             errors: self.counts.errors_by_name(),
             strays: Strays::of_datagrams(self.counts.strays),
             warmup_transactions,
-            socket: datagram_socket::granted(&SockRef::from(&self.socket)),
+            socket: GrantedBuffers::of(&SockRef::from(&self.socket)),
             cpu,
-        }))
+        })
     }
 
     #[inline]

@@ -10,15 +10,19 @@ use serde_json::{Value, json};
 use crate::datagram::{HEADER_BYTES, max_payload_bytes};
 use crate::df::Df;
 use crate::params::{self, Limit, Params, SECOND_NS};
+use crate::session::{TypedWorkload, only};
 use crate::socket::Buffers;
-use crate::{Cancel, Endpoint, Result, Server, Workload};
+use crate::{Cancel, Endpoint, Result, Server};
 
 /// The workload.
 pub struct UdpRr;
 
 const NAME: &str = "udp-rr";
 
-impl Workload for UdpRr {
+impl TypedWorkload for UdpRr {
+    type ClientResult = client::ClientResult;
+    type ServerResult = server::ServerResult;
+
     fn name(&self) -> &'static str {
         NAME
     }
@@ -27,11 +31,18 @@ impl Workload for UdpRr {
         params::table(NAME, &json!({"count": 1}), |params| Settings::read(params, Ipv6Addr::LOCALHOST.into()))
     }
 
-    fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
+    fn serve(
+        &self,
+        endpoints: &[Endpoint],
+        params: &Value,
+        cancel: &Cancel,
+    ) -> Result<Box<dyn Server<server::ServerResult>>> {
+        let endpoint = only(NAME, endpoints)?;
         server::serve(endpoint, Settings::parse(params, endpoint.address)?, cancel)
     }
 
-    fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value> {
+    fn run(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<client::ClientResult> {
+        let endpoint = only(NAME, endpoints)?;
         client::run(endpoint, &Settings::parse(params, endpoint.address)?, cancel)
     }
 }

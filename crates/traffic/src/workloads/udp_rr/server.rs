@@ -3,8 +3,8 @@
 use std::net::{SocketAddr, UdpSocket};
 
 use nix::errno::Errno;
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
 use sixbench_measure::{clock, cpu};
 use socket2::SockRef;
 
@@ -12,6 +12,7 @@ use super::{NAME, Settings, pause};
 use crate::datagram::{HEADER_BYTES, Header, Phase};
 use crate::datagram_socket::{self, is_momentary};
 use crate::session::{Cancel, Endpoint, Server};
+use crate::socket::GrantedBuffers;
 use crate::strays::Strays;
 use crate::workloads::guard::Guard;
 use crate::workloads::opening::{self, Begins};
@@ -20,7 +21,7 @@ use crate::workloads::tcp::io::pattern;
 use crate::workloads::thread_server::{Control, Order, ThreadServer};
 use crate::{Error, Result};
 
-pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result<Box<dyn Server>> {
+pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result<Box<dyn Server<ServerResult>>> {
     let socket = datagram_socket::udp(endpoint.address, settings.buffers, settings.df)?;
     datagram_socket::remove_receive_patience(&socket)?;
     if settings.busy_poll {
@@ -58,13 +59,13 @@ struct Answering {
 }
 
 impl Answering {
-    fn begin(mut self, control: &Control) -> Result<Value> {
+    fn begin(mut self, control: &Control) -> Result<ServerResult> {
         let opened = opening::meet(&self.socket, &self.endpoint, Begins::Client, control)?;
         (self.endpoint, self.strays) = (opened.endpoint, opened.strays);
         self.work(control)
     }
 
-    fn work(mut self, control: &Control) -> Result<Value> {
+    fn work(mut self, control: &Control) -> Result<ServerResult> {
         // It wakes this thread after a silence of one to two times that.
         let guard = Guard::start(QUIET, control.stop())?;
         let mut idle_since_ns = None;
@@ -93,7 +94,7 @@ impl Answering {
     }
 
     /// The client has its result by now: what it has not asked is not coming, and what it has asked is there.
-    fn finish(mut self, order: &Order, control: &Control) -> Result<Value> {
+    fn finish(mut self, order: &Order, control: &Control) -> Result<ServerResult> {
         datagram_socket::never_wait(&SockRef::from(&self.socket))?;
         while self.receive()? && !order.is_overdue(clock::monotonic_ns()) {
             control.check()?;
@@ -142,26 +143,26 @@ impl Answering {
         }
     }
 
-    fn result(mut self) -> Value {
+    fn result(mut self) -> ServerResult {
         self.span.note_quiet();
-        json!(ServerResult {
+        ServerResult {
             transactions: self.transactions,
             unanswered: self.unanswered,
             strays: Strays::of_datagrams(self.strays),
-            socket: datagram_socket::granted(&SockRef::from(&self.socket)),
+            socket: GrantedBuffers::of(&SockRef::from(&self.socket)),
             cpu: self.span.end(),
-        })
+        }
     }
 }
 
 /// The server's result, by the names of the protocol document.
-#[derive(Debug, Serialize)]
-struct ServerResult {
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ServerResult {
     transactions: u64,
     /// Requests whose answer the kernel did not send.
     unanswered: u64,
     strays: Strays,
-    socket: Value,
+    socket: GrantedBuffers,
     #[serde(skip_serializing_if = "Option::is_none")]
     cpu: Option<cpu::Span>,
 }

@@ -3,14 +3,14 @@
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::Settings;
 use crate::arrivals::{ArrivalTally, Arrivals, Entry};
 use crate::datagram::{Header, Phase};
 use crate::ledger::Arrival;
-use crate::packet_log::ArrivalLog;
+use crate::packet_log::{ArrivalLog, ArrivalLogTally};
 use crate::session::Endpoint;
 use crate::strays::Strays;
 
@@ -91,7 +91,7 @@ impl Account {
             user_timestamps: self.user_timestamps,
             warmup_received: self.warmup_received,
             strays: Strays::of_datagrams(self.strays),
-            packet_log: self.log.as_ref().map(ArrivalLog::to_json),
+            packet_log: self.log.as_ref().map(ArrivalLog::tally),
         }
     }
 
@@ -102,7 +102,7 @@ impl Account {
 }
 
 /// The account of one flow, by the names of the protocol document.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct AccountTally {
     #[serde(flatten)]
     pub arrivals: ArrivalTally,
@@ -111,12 +111,12 @@ pub struct AccountTally {
     pub warmup_received: u64,
     pub strays: Strays,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub packet_log: Option<Value>,
+    pub packet_log: Option<ArrivalLogTally>,
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Map, json};
+    use serde_json::{Map, Value, json};
 
     use super::*;
     use crate::Progress;

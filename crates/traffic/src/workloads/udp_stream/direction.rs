@@ -1,34 +1,22 @@
-//! The directions of `udp-stream` and the two sides of a session. The client always opens the flow, so that it works
-//! behind a NAT.
+//! The two sides of a session of `udp-stream`.
 
-use serde_json::{Value, json};
-
-use super::receiver::{self, Receiver};
-use super::{NAME, Settings, end, sender};
+use super::receiver::{self, Receiver, ReceiverResult};
+use super::sender::{self, SenderResult};
+use super::{NAME, Settings, end};
 use crate::session::{Cancel, Endpoint, Server};
+use crate::workloads::directions::{ClientFlows, Direction, ServerFlows, at_once};
 use crate::workloads::opening::{self, Begins};
 use crate::workloads::tcp::Stop;
 use crate::workloads::thread_server::{Control, ThreadServer};
-use crate::{Error, Result, datagram_socket};
+use crate::{Result, datagram_socket};
 
-/// The side that sends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    /// The client.
-    Forward,
-    /// The server.
-    Reverse,
-    /// Both, at the same time.
-    Both,
-}
-
-impl Direction {
-    /// Directions by the names of the parameter; the first is the default.
-    pub const NAMES: &[(&str, Self)] = &[("forward", Self::Forward), ("reverse", Self::Reverse), ("both", Self::Both)];
-}
+/// The client's result.
+pub type ClientResult = ClientFlows<SenderResult, ReceiverResult>;
+/// The server's result.
+pub type ServerResult = ServerFlows<SenderResult, ReceiverResult>;
 
 /// The serving side.
-pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result<Box<dyn Server>> {
+pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result<Box<dyn Server<ServerResult>>> {
     let socket = receiver::open(endpoint, &settings)?;
     let port = datagram_socket::local_port(&socket)?;
     let endpoint = endpoint.clone();
@@ -42,20 +30,20 @@ pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result
             Ok(sent)
         };
         match settings.direction {
-            Direction::Forward => Ok(json!(receiver()?.work(control)?)),
-            Direction::Reverse => Ok(json!({"reverse_sender": send(control)?})),
+            Direction::Forward => Ok(ServerFlows::Forward(receiver()?.work(control)?)),
+            Direction::Reverse => Ok(ServerFlows::Reverse { reverse_sender: send(control)? }),
             Direction::Both => {
-                let (received, sent) = at_once(NAME, || receiver()?.work(control), || send(control))?;
-                Ok(json!({"forward_receiver": received, "reverse_sender": sent}))
+                let (forward_receiver, reverse_sender) = at_once(NAME, || receiver()?.work(control), || send(control))?;
+                Ok(ServerFlows::Both { forward_receiver, reverse_sender })
             }
         }
     })
 }
 
 /// The client's side.
-pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<Value> {
+pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<ClientResult> {
     if settings.direction == Direction::Forward {
-        return Ok(json!(sender::run(endpoint, settings, cancel)?));
+        return Ok(ClientFlows::Forward(sender::run(endpoint, settings, cancel)?));
     }
     let stop = Stop::new(cancel);
     let socket = receiver::open(endpoint, settings)?;
@@ -63,37 +51,9 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
     opening::ask(&socket, endpoint, || stop.check())?;
     let receive = || Receiver::new(&socket, endpoint, 0, settings)?.work_to_end(settings, &stop);
     if settings.direction == Direction::Reverse {
-        return Ok(json!({"reverse_receiver": receive()?}));
+        return Ok(ClientFlows::Reverse { reverse_receiver: receive()? });
     }
-    let (received, sent) = at_once(NAME, receive, || sender::send(&socket, endpoint, settings, &stop))?;
-    Ok(json!({"forward_sender": sent, "reverse_receiver": received}))
-}
-
-/// Receives in this thread and sends in another, which has the workload's name; either's failure is that of both.
-pub fn at_once<R, S: Send>(
-    workload: &str,
-    receive: impl FnOnce() -> Result<R>,
-    send: impl FnOnce() -> Result<S> + Send,
-) -> Result<(R, S)> {
-    std::thread::scope(|scope| {
-        let sending = std::thread::Builder::new()
-            .name(format!("{workload} sender"))
-            .spawn_scoped(scope, send)
-            .map_err(|e| Error::system(format!("starting the thread that sends for {workload}"), "clone", e))?;
-        let received = receive();
-        let sent = sending.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        Ok((received?, sent?))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_sending_thread_has_the_workloads_name() {
-        let name = || Ok(std::thread::current().name().map(str::to_owned));
-        let ((), sender) = at_once("frames", || Ok(()), name).unwrap();
-        assert_eq!(sender.as_deref(), Some("frames sender"));
-    }
+    let (reverse_receiver, forward_sender) =
+        at_once(NAME, receive, || sender::send(&socket, endpoint, settings, &stop))?;
+    Ok(ClientFlows::Both { forward_sender, reverse_receiver })
 }

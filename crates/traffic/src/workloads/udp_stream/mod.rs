@@ -13,15 +13,15 @@ use std::ops::RangeInclusive;
 
 use serde_json::{Value, json};
 
-pub(super) use self::direction::{Direction, at_once};
 use self::together::Together;
+use super::directions::Direction;
 use super::pacing::{DEFAULT_SPIN_NS, Interval, MAX_BPS, MAX_PPS, Pace};
 use crate::datagram::{HEADER_BYTES, MAX_PAYLOAD_BYTES_V4, max_payload_bytes};
 use crate::df::Df;
 use crate::ledger::MAX_SEQUENCES;
 use crate::models::{Model, Plain, Round};
 use crate::params::{self, Limit, Params, SECOND_NS};
-use crate::session::{Cancel, Endpoint, Server, Workload};
+use crate::session::{Cancel, Endpoint, Server, TypedWorkload, only};
 use crate::socket::Buffers;
 use crate::{Error, Result};
 
@@ -30,7 +30,10 @@ pub struct UdpStream;
 
 const NAME: &str = "udp-stream";
 
-impl Workload for UdpStream {
+impl TypedWorkload for UdpStream {
+    type ClientResult = direction::ClientResult;
+    type ServerResult = direction::ServerResult;
+
     fn name(&self) -> &'static str {
         NAME
     }
@@ -40,11 +43,18 @@ impl Workload for UdpStream {
         params::table(NAME, &example, |params| Settings::read(params, Ipv6Addr::LOCALHOST.into()))
     }
 
-    fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
+    fn serve(
+        &self,
+        endpoints: &[Endpoint],
+        params: &Value,
+        cancel: &Cancel,
+    ) -> Result<Box<dyn Server<direction::ServerResult>>> {
+        let endpoint = only(NAME, endpoints)?;
         direction::serve(endpoint, Settings::parse(params, endpoint.address)?, cancel)
     }
 
-    fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value> {
+    fn run(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<direction::ClientResult> {
+        let endpoint = only(NAME, endpoints)?;
         direction::run(endpoint, &Settings::parse(params, endpoint.address)?, cancel)
     }
 }

@@ -4,9 +4,9 @@
 use std::os::fd::AsFd;
 
 use nix::errno::Errno;
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
-use sixbench_measure::histogram::Times;
+use sixbench_measure::histogram::{Times, TimesTally};
 use sixbench_measure::sys::scheduling;
 use sixbench_measure::{clock, cpu};
 use socket2::Socket;
@@ -16,7 +16,7 @@ use super::{NAME, Settings, end};
 use crate::arrivals::Entry;
 use crate::datagram_socket::{self, is_momentary};
 use crate::session::Endpoint;
-use crate::socket::Buffers;
+use crate::socket::{Buffers, GrantedBuffers};
 use crate::sys::mmsg::ReceiveBatch;
 use crate::workloads::server_span::{QUIET, ServerSpan};
 use crate::workloads::tcp::Stop;
@@ -82,7 +82,7 @@ pub struct Receiver<'a> {
 }
 
 /// Calls and super-packets by which the measured flow was received.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 struct Receiving {
     calls: u64,
     super_packets: u64,
@@ -261,14 +261,14 @@ impl<'a> Receiver<'a> {
             ended_ns: started_ns.zip(measured_ns).map(|(from_ns, ns)| from_ns.saturating_add(ns)),
             cpu: self.span.end(),
             receiving: self.receiving,
-            timestamping: Timestamping { clock_reading: self.reading.to_json() },
-            socket: datagram_socket::granted(self.socket),
+            timestamping: Timestamping { clock_reading: self.reading.tally() },
+            socket: GrantedBuffers::of(self.socket),
         }
     }
 }
 
 /// The receiver's result, by the names of the protocol document.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ReceiverResult {
     #[serde(flatten)]
     account: AccountTally,
@@ -284,13 +284,13 @@ pub struct ReceiverResult {
     cpu: Option<cpu::Span>,
     receiving: Receiving,
     timestamping: Timestamping,
-    socket: Value,
+    socket: GrantedBuffers,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Timestamping {
-    /// Times that reading the clock takes, as a histogram.
-    clock_reading: Value,
+    /// Times that reading the clock takes.
+    clock_reading: TimesTally,
 }
 
 /// True if an error is of a datagram that went the other way on the same socket: a client that has gone, a path that is

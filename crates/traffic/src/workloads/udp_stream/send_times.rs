@@ -5,10 +5,10 @@
 //! `SOF_TIMESTAMPING_TX_SOFTWARE`). The time to the queue is the sender's part of each one-way delay; the rest is the
 //! path's.
 
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 use sixbench_measure::clock;
-use sixbench_measure::histogram::Times;
+use sixbench_measure::histogram::{Times, TimesTally};
 use socket2::Socket;
 
 use crate::error_queue::{self, Stage};
@@ -86,22 +86,22 @@ impl SendTimes {
     /// The account of the sample.
     pub fn tally(&self) -> SendTimeTally {
         SendTimeTally {
-            clock_reading: self.reading.to_json(),
-            to_queue: self.is_possible.then(|| self.to_queue.to_json()),
-            to_device: self.is_possible.then(|| self.to_device.to_json()),
+            clock_reading: self.reading.tally(),
+            to_queue: self.is_possible.then(|| self.to_queue.tally()),
+            to_device: self.is_possible.then(|| self.to_device.tally()),
         }
     }
 }
 
 /// The times of a sample of a flow's datagrams, as histograms: `timestamping` of the sender's result.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct SendTimeTally {
     /// Times that reading the clock takes.
-    pub clock_reading: Value,
+    pub clock_reading: TimesTally,
     /// Times to the queue of the device; absent where the kernel notes none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub to_queue: Option<Value>,
+    pub to_queue: Option<TimesTally>,
     /// Times to the device; absent where the kernel notes none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub to_device: Option<Value>,
+    pub to_device: Option<TimesTally>,
 }

@@ -1,11 +1,12 @@
 //! The sender of `udp-stream`, which is the client unless `direction` says otherwise: sends each datagram when it is
 //! due, and notes which went out and how late.
 
+use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 
 use nix::errno::Errno;
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 use sixbench_measure::{clock, cpu};
 use socket2::Socket;
 
@@ -15,12 +16,13 @@ use super::{NAME, Settings};
 use crate::Result;
 use crate::atomic_fragments::AtomicFragments;
 use crate::datagram::{HEADER_BYTES, Header, Phase};
-use crate::datagram_socket::{self, PATIENCE};
+use crate::datagram_socket::PATIENCE;
 use crate::df::Df;
 use crate::error_queue::ErrorCounts;
 use crate::models::Round;
-use crate::packet_log::SentLog;
+use crate::packet_log::{SentLog, SentLogTally};
 use crate::session::{Cancel, Endpoint};
+use crate::socket::GrantedBuffers;
 use crate::sys::mmsg::{Manner, SendBatch};
 use crate::workloads::opening;
 use crate::workloads::pacing::{Flow, FlowTally, Next, SendFailures, WaitTally, Waits};
@@ -84,17 +86,17 @@ pub fn send(socket: &Socket, endpoint: &Endpoint, settings: &Settings, stop: &St
         sending: Calls { manner: sending, calls: sender.calls },
         waits: sender.waits.as_ref().map(|waits| waits.tally(sender.warmup_spun_ns)),
         timestamping: sender.times.tally(),
-        send_errors: sender.failures.to_json(),
+        send_errors: sender.failures.counts().clone(),
         refused: is_noted.then(|| flow.refused()),
-        errors: is_noted.then(|| sender.errors.to_json()),
-        packet_log: sender.log.as_ref().map(SentLog::to_json),
-        socket: datagram_socket::granted(socket),
+        errors: is_noted.then(|| sender.errors.counts().clone()),
+        packet_log: sender.log.as_ref().map(SentLog::tally),
+        socket: GrantedBuffers::of(socket),
         cpu: cpu::Span { from, to },
     })
 }
 
 /// The sender's result, by the names of the protocol document.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct SenderResult {
     sent_bytes: u64,
     /// The measured flow.
@@ -107,20 +109,20 @@ pub struct SenderResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     waits: Option<WaitTally>,
     timestamping: SendTimeTally,
-    send_errors: Value,
+    send_errors: BTreeMap<String, u64>,
     /// Datagrams that the kernel refused for their size; absent where DF is clear.
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<u64>,
     /// ICMP errors; absent where DF is clear.
     #[serde(skip_serializing_if = "Option::is_none")]
-    errors: Option<Value>,
+    errors: Option<BTreeMap<&'static str, u64>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    packet_log: Option<Value>,
-    socket: Value,
+    packet_log: Option<SentLogTally>,
+    socket: GrantedBuffers,
     cpu: cpu::Span,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Calls {
     #[serde(flatten)]
     manner: Sending,

@@ -1,5 +1,6 @@
 //! Decides which datagrams go to the kernel together, and whether it gets them in one piece and cuts that.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use socket2::Socket;
 
@@ -123,7 +124,7 @@ fn obstacle(payload_bytes: u64, several: bool, is_ipv4: bool, mtu_bytes: u32, eg
 }
 
 /// The way of sending datagrams.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Sending {
     /// Most datagrams of one call.
     #[serde(rename = "batch")]
