@@ -1,5 +1,6 @@
 //! One module a workload, and the list of them.
 
+mod asking;
 mod bring_up;
 mod connections;
 mod cpu_watch;
@@ -12,7 +13,9 @@ mod opening;
 mod pacing;
 mod ping;
 mod pmtu;
+mod receiving;
 mod round_trips;
+mod sending;
 mod server_span;
 mod tcp;
 mod tcp_rr;

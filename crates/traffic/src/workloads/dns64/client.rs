@@ -11,12 +11,15 @@ use sixbench_measure::histogram::{Times, TimesTally};
 use socket2::Socket;
 
 use super::answers::{AnswerTally, Answers};
-use super::message::{self, MAX_ANSWER_BYTES};
+use super::message::{self, MAX_ANSWER_BYTES, QUESTION_BYTES};
 use super::{PORT, Settings};
+use crate::datagram::Phase;
 use crate::datagram_socket::{self, wait_until};
 use crate::df::Df;
 use crate::session::Endpoint;
 use crate::socket::Buffers;
+use crate::workloads::pacing::{Flow, Pace};
+use crate::workloads::sending::{Sender, send_phases};
 use crate::workloads::tcp::Stop;
 use crate::workloads::window::Window;
 use crate::{Error, Result};
@@ -37,30 +40,29 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, stop: &Stop) -> Result<Clie
     datagram_socket::never_wait(&socket)?;
     let due = settings.rate.due_before(settings.duration_ns);
     let _timers = PreciseTimers::new();
-    let started_ns = clock::monotonic_ns();
     let mut client = Client {
         socket,
         settings,
+        stop,
         // Names of other trials may still be in the resolver's cache: each trial begins elsewhere.
         first_number: endpoint.token.short() as u32,
-        due,
-        started_ns,
-        last_ns: started_ns,
-        asked: 0,
-        unsent: 0,
+        last_ns: None,
+        has_read_all: false,
         answers: Answers::new(settings.timeout_ns),
         lateness: Times::default(),
     };
-    let from = cpu::sample();
-    client.ask_all(stop)?;
-    let cpu = cpu::Span { from, to: cpu::sample() };
+    let schedule = settings.rate.of_payload_bytes(QUESTION_BYTES);
+    let flow = Flow::new(Pace::Scheduled(Box::new(schedule)), AT_ONCE, Some(due), None);
+    let sent = send_phases(&mut client, None, flow)?;
+    let started_ns = sent.flow.start_ns();
+    let ended_ns = client.last_ns.unwrap_or(started_ns);
     Ok(ClientResult {
         answers: client.answers.tally(),
-        sent: client.asked - client.unsent,
+        sent: sent.flow.sent(),
         due,
         lateness: client.lateness.tally(),
-        window: Window { started_ns, ended_ns: client.last_ns, measured_ns: client.last_ns - started_ns },
-        cpu,
+        window: Window { started_ns, ended_ns, measured_ns: ended_ns - started_ns },
+        cpu: sent.cpu,
     })
 }
 
@@ -81,60 +83,66 @@ pub struct ClientResult {
 struct Client<'a> {
     socket: Socket,
     settings: &'a Settings,
+    stop: &'a Stop,
     first_number: u32,
-    due: u64,
-    started_ns: u64,
-    /// Time of the last question.
-    last_ns: u64,
-    /// Number of questions, those that could not be sent included.
-    asked: u64,
-    unsent: u64,
+    /// Time of the last question, whether it could be sent or not.
+    last_ns: Option<u64>,
+    /// True if no answer was left at the last look.
+    has_read_all: bool,
     answers: Answers,
     lateness: Times,
 }
 
-impl Client<'_> {
-    fn ask_all(&mut self, stop: &Stop) -> Result<()> {
-        loop {
-            stop.check()?;
-            self.ask_due()?;
-            let has_read_all = self.read_some()?;
+impl Sender for Client<'_> {
+    fn send(&mut self, _: Phase, flow: &mut Flow, count: u64) -> Result<()> {
+        for _ in 0..count {
+            let asked = flow.sent() + flow.refused();
             let now_ns = clock::monotonic_ns();
-            if self.asked == self.due {
-                let end_ns = self.last_ns.saturating_add(self.settings.timeout_ns);
-                if self.answers.has_all() || now_ns > end_ns {
-                    return Ok(());
-                }
-                self.wait_until(end_ns + 1, now_ns, has_read_all);
-            } else {
-                self.wait_until(self.due_ns(self.asked).saturating_sub(SPIN_NS), now_ns, has_read_all);
-            }
-        }
-    }
-
-    fn due_ns(&self, index: u64) -> u64 {
-        self.started_ns.saturating_add(self.settings.rate.due_ns(index))
-    }
-
-    fn ask_due(&mut self) -> Result<()> {
-        for _ in 0..AT_ONCE {
-            let now_ns = clock::monotonic_ns();
-            if self.asked == self.due || self.due_ns(self.asked) > now_ns {
-                return Ok(());
-            }
-            let (id, number) = (self.asked as u16, self.first_number.wrapping_add(self.asked as u32));
+            let due_ns = flow.start_ns().saturating_add(self.settings.rate.due_ns(asked));
+            self.lateness.record(now_ns.saturating_sub(due_ns));
+            self.last_ns = Some(now_ns);
+            let (id, number) = (asked as u16, self.first_number.wrapping_add(asked as u32));
             match self.socket.send(&message::question(id, number)) {
-                Ok(_) => self.answers.ask(id, number, now_ns),
-                // The error is of an earlier question, or there was no room: this question was not asked.
-                Err(_) => self.unsent += 1,
+                Ok(_) => {
+                    self.answers.ask(id, number, now_ns);
+                    flow.note_sent(1, now_ns);
+                }
+                // The error is of an earlier question, or there was no room: this question is not asked any more.
+                Err(_) => flow.refuse(),
             }
-            self.lateness.record(now_ns.saturating_sub(self.due_ns(self.asked)));
-            self.last_ns = now_ns;
-            self.asked += 1;
         }
         Ok(())
     }
 
+    fn wait_until(&mut self, due_ns: u64) {
+        self.wait_for_answers(due_ns.saturating_sub(SPIN_NS));
+    }
+
+    fn check(&self) -> Result<()> {
+        self.stop.check()
+    }
+
+    fn take_answers(&mut self, _: &Flow) -> Result<()> {
+        self.has_read_all = self.read_some()?;
+        Ok(())
+    }
+
+    fn forget(&mut self, _: u64) {}
+
+    /// Waits until all are answered or the last one has had its time.
+    fn drain(&mut self, flow: &Flow) -> Result<()> {
+        let Some(last_ns) = self.last_ns else { return Ok(()) };
+        let end_ns = last_ns.saturating_add(self.settings.timeout_ns);
+        while !self.answers.has_all() && clock::monotonic_ns() <= end_ns {
+            self.stop.check()?;
+            self.wait_for_answers(end_ns + 1);
+            self.take_answers(flow)?;
+        }
+        Ok(())
+    }
+}
+
+impl Client<'_> {
     /// Reads some of the answers. Returns true if none is left.
     fn read_some(&mut self) -> Result<bool> {
         let mut buffer = [0; MAX_ANSWER_BYTES + 1];
@@ -158,8 +166,9 @@ impl Client<'_> {
         Ok(false)
     }
 
-    fn wait_until(&self, until_ns: u64, now_ns: u64, has_read_all: bool) {
-        if has_read_all && until_ns > now_ns {
+    /// Waits for answers until that time, unless some are left.
+    fn wait_for_answers(&self, until_ns: u64) {
+        if self.has_read_all && until_ns > clock::monotonic_ns() {
             wait_until(&self.socket, until_ns);
         }
     }

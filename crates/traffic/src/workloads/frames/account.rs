@@ -138,6 +138,13 @@ pub struct AccountTally {
     strays: Strays,
 }
 
+impl AccountTally {
+    /// Time from the first arrival to the last; absent where nothing came.
+    pub fn measured_ns(&self) -> Option<u64> {
+        self.arrivals.measured_ns
+    }
+}
+
 /// The frames that went natively.
 #[derive(Debug, Serialize, JsonSchema)]
 struct NativeTally {

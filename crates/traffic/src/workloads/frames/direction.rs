@@ -7,21 +7,22 @@ use super::ends::Ends;
 use super::engine::{Engines, Intake};
 use super::forms::Forms;
 use super::ports::Ports;
-use super::receiver::{Incoming, ReceiverResult};
+use super::receiver::{FrameTally, Incoming};
 use super::sender::{Outgoing, SenderResult, SendingEngine};
 use super::{NAME, Settings, hello, session_socket};
 use crate::session::{Cancel, Server};
 use crate::workloads::directions::{ClientFlows, Direction, ServerFlows, at_once};
 use crate::workloads::opening::{self, Begins};
+use crate::workloads::receiving::{ReceiverResult, receive_until_ordered, receive_until_over};
 use crate::workloads::tcp::Stop;
 use crate::workloads::thread_server::ThreadServer;
 use crate::workloads::udp_stream::end;
 use crate::{Result, datagram_socket};
 
 /// The client's result.
-pub type ClientResult = ClientFlows<SenderResult, ReceiverResult>;
+pub type ClientResult = ClientFlows<SenderResult, ReceiverResult<FrameTally>>;
 /// The server's result.
-pub type ServerResult = ServerFlows<SenderResult, ReceiverResult>;
+pub type ServerResult = ServerFlows<SenderResult, ReceiverResult<FrameTally>>;
 
 /// The serving side.
 pub fn serve(ends: Ends, settings: Settings, cancel: &Cancel) -> Result<Box<dyn Server<ServerResult>>> {
@@ -38,12 +39,14 @@ pub fn serve(ends: Ends, settings: Settings, cancel: &Cancel) -> Result<Box<dyn 
         let payload_bytes = hello::hear(&socket, &ends.own, || control.check())?;
         ends.introduce(native.as_ref())?;
         let settings = &settings;
-        let receive =
-            |intake: Intake| Incoming::new(intake, &ends, payload_bytes, settings.rate_pps, settings)?.work(control);
+        let receive = |intake: Intake| {
+            let incoming = Incoming::new(intake, &ends, payload_bytes, settings.rate_pps, settings)?;
+            receive_until_ordered(incoming, control)
+        };
         let send = || {
             let outgoing = outgoing((&socket, native.as_ref()), &ends, port, payload_bytes, settings)?;
             let sent = outgoing.send(engine, control.stop())?;
-            end::send(&socket, &ends.own, sent.flow.sent, control.stop())?;
+            end::send(&socket, &ends.own, sent.sent.flow.sent, control.stop())?;
             Ok(sent)
         };
         match (settings.direction, intake) {
@@ -75,7 +78,8 @@ pub fn run(ends: &Ends, settings: &Settings, cancel: &Cancel) -> Result<ClientRe
     ends.introduce(native.as_ref())?;
     let rate_pps = settings.rate_reverse_pps;
     let receive = |intake: Intake| {
-        Incoming::new(intake, ends, payload_bytes, rate_pps, settings)?.work_to_end(&socket, endpoint, rate_pps, &stop)
+        let incoming = Incoming::new(intake, ends, payload_bytes, rate_pps, settings)?;
+        receive_until_over(incoming.announced_by(&socket, endpoint, rate_pps), &stop)
     };
     let send = || outgoing((&socket, native.as_ref()), ends, port, payload_bytes, settings)?.send(engine, &stop);
     match (settings.direction, intake) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use sixbench_measure::{clock, cpu};
+use sixbench_measure::clock;
 use socket2::Socket;
 
 use super::Settings;
@@ -17,9 +17,9 @@ use crate::datagram::HEADER_BYTES;
 use crate::datagram_socket::wait_for_datagram;
 use crate::session::Endpoint;
 use crate::sys::ring::RETIRE_NS;
-use crate::workloads::server_span::{QUIET, ServerSpan};
-use crate::workloads::tcp::Stop;
-use crate::workloads::thread_server::Control;
+use crate::workloads::receiving::{Receiver, ReceiverResult, ReceiverSpan};
+use crate::workloads::server_span::QUIET;
+use crate::workloads::thread_server::Order;
 use crate::workloads::udp_stream::end;
 use crate::{Progress, Result};
 
@@ -38,12 +38,22 @@ pub struct Incoming<'a> {
     settings: &'a Settings,
     /// The end of the flow.
     end: Option<End>,
-    /// Time of the first frame of the measured flow, on the monotonic clock.
-    started_ns: Option<u64>,
+    /// The sign of the end, at a client.
+    awaited: Option<Awaited<'a>>,
     /// Number of frames for which there was no room before the flow.
     dropped_before: u64,
-    span: ServerSpan,
+    span: ReceiverSpan,
     progress: Progress,
+}
+
+/// The number of frames sent, which is awaited.
+#[derive(Clone, Copy)]
+struct Awaited<'a> {
+    /// The session's socket.
+    socket: &'a Socket,
+    token: u64,
+    /// Time on the monotonic clock at which it is not waited for any more.
+    given_up_ns: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -70,52 +80,17 @@ impl<'a> Incoming<'a> {
             account: Account::new(own, native, settings.due(rate_pps), settings),
             settings,
             end: None,
-            started_ns: None,
-            span: ServerSpan::start()?,
+            awaited: None,
+            span: ReceiverSpan::start()?,
             progress: ends.own.progress.clone(),
         })
     }
 
-    /// Works as the server: until it has to finish, and the residual time is over.
-    pub fn work(mut self, control: &Control) -> Result<ReceiverResult> {
-        loop {
-            control.check()?;
-            if let (None, Some(order)) = (self.end, control.order()) {
-                self.note_end(order.finish.sent, order.given_ns);
-            }
-            if self.is_over() {
-                return self.result();
-            }
-            self.receive();
-        }
-    }
-
-    /// Works as the client: until the server has sent the number of frames, and the residual time is over.
-    pub fn work_to_end(
-        mut self,
-        socket: &Socket,
-        endpoint: &Endpoint,
-        rate_pps: u64,
-        stop: &Stop,
-    ) -> Result<ReceiverResult> {
-        let token = endpoint.token.short();
+    /// As [`Incoming::new`], at a client, to which the server reports by the socket how many frames it has sent.
+    pub fn announced_by(self, socket: &'a Socket, endpoint: &Endpoint, rate_pps: u64) -> Self {
         let planned_ns = self.settings.planned_ns(rate_pps).saturating_add(UNANNOUNCED_NS);
         let given_up_ns = clock::monotonic_ns().saturating_add(planned_ns);
-        loop {
-            stop.check()?;
-            if self.end.is_none() {
-                let now_ns = clock::monotonic_ns();
-                if let Some(sent) = announced_count(socket, token) {
-                    self.note_end(Some(sent), now_ns);
-                } else if now_ns >= given_up_ns {
-                    self.note_end(None, now_ns);
-                }
-            }
-            if self.is_over() {
-                return self.result();
-            }
-            self.receive();
-        }
+        Self { awaited: Some(Awaited { socket, token: endpoint.token.short(), given_up_ns }), ..self }
     }
 
     fn note_end(&mut self, sent: Option<u64>, noted_ns: u64) {
@@ -124,36 +99,14 @@ impl<'a> Incoming<'a> {
         self.end = Some(End { sent, noted_ns });
     }
 
-    fn is_over(&self) -> bool {
-        let Some(end) = self.end else { return false };
-        let waited_ns = clock::monotonic_ns().saturating_sub(end.noted_ns);
-        let residual_ns = self.settings.residual_ns;
-        end.sent.is_some_and(|sent| self.account.arrivals.has_all(sent))
-            || waited_ns >= residual_ns + residual_ns / LATE_PART
-    }
-
-    /// Takes the frames in the ring, and waits a little if there are none.
-    fn receive(&mut self) {
-        let before_bytes = self.account.arrivals.unique_bytes();
-        let (account, span, started_ns) = (&mut self.account, &mut self.span, &mut self.started_ns);
-        let has_more = self.intake.take(|frame| match account.enter(frame.bytes, frame.realtime_ns) {
-            Entry::First(realtime_ns) => {
-                let age_ns = clock::realtime_ns().saturating_sub(realtime_ns);
-                *started_ns = Some(clock::monotonic_ns().saturating_sub(age_ns));
-                span.begin();
-            }
-            Entry::Other | Entry::Stray => {}
-        });
-        self.note_stamps();
-        let span = &mut self.span;
-        if has_more {
-            span.go_on();
-            let new_bytes = self.account.arrivals.unique_bytes() - before_bytes;
-            if new_bytes > 0 {
-                self.progress.add(clock::monotonic_ns(), new_bytes);
-            }
-        } else if !self.intake.wait(QUIET) {
-            self.span.note_quiet();
+    /// Looks for the number of frames that were sent, at a client.
+    fn look_for_end(&mut self) {
+        let Some(Awaited { socket, token, given_up_ns }) = self.awaited.filter(|_| self.end.is_none()) else { return };
+        let now_ns = clock::monotonic_ns();
+        if let Some(sent) = announced_count(socket, token) {
+            self.note_end(Some(sent), now_ns);
+        } else if now_ns >= given_up_ns {
+            self.note_end(None, now_ns);
         }
     }
 
@@ -166,8 +119,56 @@ impl<'a> Incoming<'a> {
             }
         });
     }
+}
 
-    fn result(mut self) -> Result<ReceiverResult> {
+impl Receiver for Incoming<'_> {
+    type Tally = ReceiverResult<FrameTally>;
+
+    fn receive(&mut self) -> Result<bool> {
+        self.look_for_end();
+        Ok(self.receive_ready()? || self.wait())
+    }
+
+    fn receive_ready(&mut self) -> Result<bool> {
+        let before_bytes = self.account.arrivals.unique_bytes();
+        let (account, span) = (&mut self.account, &mut self.span);
+        let has_more = self.intake.take(|frame| match account.enter(frame.bytes, frame.realtime_ns) {
+            Entry::First(realtime_ns) => span.begin(realtime_ns),
+            Entry::Other | Entry::Stray => {}
+        });
+        self.note_stamps();
+        if has_more {
+            self.span.go_on();
+            let new_bytes = self.account.arrivals.unique_bytes() - before_bytes;
+            if new_bytes > 0 {
+                self.progress.add(clock::monotonic_ns(), new_bytes);
+            }
+        }
+        Ok(has_more)
+    }
+
+    fn wait(&mut self) -> bool {
+        self.intake.wait(QUIET)
+    }
+
+    fn note_silence(&mut self) {
+        self.span.note_silence();
+    }
+
+    fn note_order(&mut self, order: &Order) -> Result<()> {
+        self.note_end(order.finish.sent, order.given_ns);
+        Ok(())
+    }
+
+    fn is_over(&mut self, _: bool) -> bool {
+        let Some(end) = self.end else { return false };
+        let waited_ns = clock::monotonic_ns().saturating_sub(end.noted_ns);
+        let residual_ns = self.settings.residual_ns;
+        end.sent.is_some_and(|sent| self.account.arrivals.has_all(sent))
+            || waited_ns >= residual_ns + residual_ns / LATE_PART
+    }
+
+    fn tally(mut self) -> Result<Self::Tally> {
         // Frames that the ring had when it was over are not lost: they were read after all.
         while self.intake.take(|frame| {
             self.account.enter(frame.bytes, frame.realtime_ns);
@@ -177,35 +178,26 @@ impl<'a> Incoming<'a> {
             clock::sleep_until(clock::monotonic_ns() + 2 * RETIRE_NS);
             self.note_stamps();
         }
-        self.span.note_quiet();
-        let measured_ns = self.account.arrivals.measured_ns();
-        Ok(ReceiverResult {
-            account: self.account.tally(self.end.and_then(|end| end.sent)),
+        let account = self.account.tally(self.end.and_then(|end| end.sent));
+        let measured_ns = account.measured_ns();
+        let tally = FrameTally {
+            account,
             ring_drops: self.intake.dropped()? - self.dropped_before,
             engine: self.intake.tally(self.stamps.as_ref()),
-            started_ns: self.started_ns,
-            ended_ns: self.started_ns.map(|started_ns| started_ns.saturating_add(measured_ns)),
-            cpu: self.span.end(),
-        })
+        };
+        Ok(self.span.result(tally, measured_ns))
     }
 }
 
-/// The receiver's result, by the names of the protocol document.
+/// The account of a flow and of its engine, by the names of the protocol document.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct ReceiverResult {
+pub struct FrameTally {
     #[serde(flatten)]
     account: AccountTally,
     /// Frames for which the ring had no room.
     ring_drops: u64,
     #[serde(flatten)]
     engine: EngineTally,
-    /// Time of the first measured frame on the monotonic clock.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    started_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ended_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cpu: Option<cpu::Span>,
 }
 
 /// Number of frames that were sent, where a received datagram gives it.

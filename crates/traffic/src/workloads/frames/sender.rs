@@ -1,14 +1,13 @@
 //! The sender of `frames`: sends each frame when it is due on an absolute schedule. Frames of one call carry the time
 //! before it.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use nix::errno::Errno;
 use schemars::JsonSchema;
 use serde::Serialize;
+use sixbench_measure::clock;
 use sixbench_measure::histogram::{Times, TimesTally};
-use sixbench_measure::{clock, cpu};
 
 use super::engine::{EngineTally, Outlet};
 use super::forms::{Forms, NativeShare};
@@ -20,7 +19,8 @@ use crate::Result;
 use crate::datagram::Phase;
 use crate::datagram_socket::PATIENCE;
 use crate::sys::xsk;
-use crate::workloads::pacing::{Flow, FlowTally, Next, Pace, SendFailures, WaitTally, Waits};
+use crate::workloads::pacing::{Flow, Pace, SendFailures, WaitTally, Waits};
+use crate::workloads::sending::{Sender, SentTally, send_phases};
 use crate::workloads::tcp::Stop;
 
 /// Pause where the kernel has no room.
@@ -61,51 +61,43 @@ impl Outgoing<'_> {
     pub fn send(&self, engine: SendingEngine, stop: &Stop) -> Result<SenderResult> {
         let settings = self.settings;
         let stamping = engine.stamper.map(|found| Ok(Stamps::new(found?, settings, self.rate_pps)));
-        let mut sender = Sender {
+        let mut sender = FrameSender {
             outgoing: self,
             outlet: Outlet::open(engine.xdp, engine.refused, stamping, &self.forms, self.ifindex)?,
             stop,
             steps: settings.steps(self.rate_pps),
             lengths: Vec::new(),
             waits: Waits::at_normal_priority(settings.spin_ns),
+            warmup_spun_ns: 0,
             failures: SendFailures::default(),
             skipped: 0,
-            start_ns: 0,
             last_lateness_ns: None,
             gap_error: Times::default(),
             calls: 0,
         };
-        let pace = |steps: Steps| Pace::Scheduled(Box::new(steps.of_payload_bytes(self.payload_bytes)));
         let at_once = sender.outlet.at_once() as u64;
-        let mut warm_up = Flow::new(pace(Steps::new(self.rate_pps, None)), at_once, None, Some(settings.warmup_ns));
+        let flow = |steps: Steps, count, duration_ns| {
+            let pace = Pace::Scheduled(Box::new(steps.of_payload_bytes(self.payload_bytes)));
+            Flow::new(pace, at_once, count, duration_ns)
+        };
+        let warm_up =
+            (settings.warmup_ns > 0).then(|| flow(Steps::new(self.rate_pps, None), None, Some(settings.warmup_ns)));
         let duration_ns = settings.limit.duration_ns();
         let count = if duration_ns.is_none() { Some(settings.due(self.rate_pps)) } else { None };
-        let mut flow = Flow::new(pace(sender.steps), at_once, count, duration_ns);
-        if settings.warmup_ns > 0 {
-            sender.send_all(Phase::WarmUp, &mut warm_up)?;
-        }
-        sender.failures.forget();
-        sender.gap_error = Times::default();
-        sender.calls = 0;
-        let warmup_spun_ns = sender.waits.take_spun_ns();
-        let from = cpu::sample();
-        sender.send_all(Phase::Measured, &mut flow)?;
-        let to = cpu::sample();
-        sender.wait_for_stamps(flow.sent());
+        let measured = flow(sender.steps, count, duration_ns);
+        let mut sent = send_phases(&mut sender, warm_up, measured)?;
+        sender.wait_for_stamps(sent.flow.sent());
 
-        let native = |(share, family): (NativeShare, u8)| NativeTally { family, sent: share.among(flow.sent()) };
+        let native = |(share, family): (NativeShare, u8)| NativeTally { family, sent: share.among(sent.flow.sent()) };
         Ok(SenderResult {
-            sent_bytes: flow.sent_bytes(),
+            sent_bytes: sent.flow.sent_bytes(),
             native: self.native.map(native),
-            flow: flow.tally(),
-            warmup_sent: (settings.warmup_ns > 0).then(|| warm_up.sent()),
-            waits: sender.waits.tally(warmup_spun_ns),
+            sent: sent.tally(&sender.failures),
+            waits: sender.waits.tally(sender.warmup_spun_ns),
             sending: Calls { batch: at_once, calls: sender.calls },
             engine: sender.outlet.tally(),
-            send_errors: sender.failures.counts().clone(),
             inter_frame_error: sender.gap_error.tally(),
             due: settings.due(self.rate_pps),
-            cpu: cpu::Span { from, to },
         })
     }
 }
@@ -117,20 +109,15 @@ pub struct SenderResult {
     /// The frames that went natively, if some were to.
     #[serde(skip_serializing_if = "Option::is_none")]
     native: Option<NativeTally>,
-    /// The measured flow.
     #[serde(flatten)]
-    pub flow: FlowTally,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    warmup_sent: Option<u64>,
+    pub sent: SentTally,
     waits: WaitTally,
     sending: Calls,
     #[serde(flatten)]
     engine: EngineTally,
-    send_errors: BTreeMap<String, u64>,
     /// Differences between the distances of frames and those of the schedule.
     inter_frame_error: TimesTally,
     due: u64,
-    cpu: cpu::Span,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -147,18 +134,18 @@ struct Calls {
     calls: u64,
 }
 
-struct Sender<'a> {
+struct FrameSender<'a> {
     outgoing: &'a Outgoing<'a>,
     outlet: Outlet,
     stop: &'a Stop,
     steps: Steps,
     lengths: Vec<usize>,
     waits: Waits,
+    /// Time that was spun in the warm-up.
+    warmup_spun_ns: u64,
     failures: SendFailures,
     /// Frames of the phase that could not be sent.
     skipped: u64,
-    /// Start of the phase, on the monotonic clock.
-    start_ns: u64,
     /// Lateness of the frame before.
     last_lateness_ns: Option<u64>,
     /// Differences between the distances of frames and those of the schedule.
@@ -166,20 +153,7 @@ struct Sender<'a> {
     calls: u64,
 }
 
-impl Sender<'_> {
-    fn send_all(&mut self, phase: Phase, flow: &mut Flow) -> Result<()> {
-        (self.start_ns, self.skipped, self.last_lateness_ns) = (clock::monotonic_ns(), 0, None);
-        flow.start(self.start_ns);
-        loop {
-            self.stop.check()?;
-            match flow.next(clock::monotonic_ns()) {
-                Next::Send(count) => self.send(phase, flow, count)?,
-                Next::WaitUntil(due_ns) => self.waits.until(due_ns, PATIENCE.as_nanos() as u64),
-                Next::End => return Ok(()),
-            }
-        }
-    }
-
+impl Sender for FrameSender<'_> {
     fn send(&mut self, phase: Phase, flow: &mut Flow, count: u64) -> Result<()> {
         let now_ns = clock::monotonic_ns();
         let sent_realtime_ns = clock::realtime_ns();
@@ -193,7 +167,7 @@ impl Sender<'_> {
             Ok(sent) => {
                 self.failures.end();
                 self.calls += 1;
-                self.note_gaps(flow.sent() + self.skipped, sent as u64, now_ns);
+                self.note_gaps(flow, sent as u64, now_ns);
                 flow.note_sent(sent, now_ns);
                 if phase == Phase::Measured {
                     self.outlet.note_stamps(&self.outgoing.forms, flow.sent());
@@ -204,6 +178,23 @@ impl Sender<'_> {
         }
     }
 
+    fn wait_until(&mut self, due_ns: u64) {
+        self.waits.until(due_ns, PATIENCE.as_nanos() as u64);
+    }
+
+    fn check(&self) -> Result<()> {
+        self.stop.check()
+    }
+
+    fn forget(&mut self, _: u64) {
+        self.failures.forget();
+        self.gap_error = Times::default();
+        (self.calls, self.skipped, self.last_lateness_ns) = (0, 0, None);
+        self.warmup_spun_ns = self.waits.take_spun_ns();
+    }
+}
+
+impl FrameSender<'_> {
     /// Waits a little for the stamps of the frames that were sent last.
     fn wait_for_stamps(&mut self, sent: u64) {
         let until_ns = clock::monotonic_ns() + STAMPS_NS;
@@ -213,9 +204,10 @@ impl Sender<'_> {
     }
 
     /// A gap is off by as much as the lateness of its two frames differs.
-    fn note_gaps(&mut self, first: u64, frames: u64, moment_ns: u64) {
+    fn note_gaps(&mut self, flow: &Flow, frames: u64, moment_ns: u64) {
+        let first = flow.sent() + self.skipped;
         for index in first..first + frames {
-            let due_ns = self.start_ns.saturating_add(self.steps.due_ns(index));
+            let due_ns = flow.start_ns().saturating_add(self.steps.due_ns(index));
             let lateness_ns = moment_ns.saturating_sub(due_ns);
             if let Some(last_ns) = self.last_lateness_ns.replace(lateness_ns) {
                 self.gap_error.record(lateness_ns.abs_diff(last_ns));

@@ -127,6 +127,11 @@ impl Flow {
         self.start_ns = now_ns;
     }
 
+    /// Time of the start on the monotonic clock.
+    pub fn start_ns(&self) -> u64 {
+        self.start_ns
+    }
+
     /// Leaves a place in the schedule unused.
     pub fn skip(&mut self) {
         self.upcoming.pop_front();

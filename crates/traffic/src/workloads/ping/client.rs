@@ -1,7 +1,6 @@
 //! Sends echo requests when they are due and takes the answers, in one thread: the kernel notes the time of each
 //! answer, so sending disturbs no measurement.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
@@ -10,18 +9,19 @@ use nix::sys::socket::{setsockopt, sockopt};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sixbench_measure::clock::{self, PreciseTimers};
-use sixbench_measure::cpu;
 use socket2::{SockAddr, Socket};
 
 use super::account::{Account, AccountTally, Received};
 use super::packet::{self, ECHO_HEADER_BYTES, Mark, Requests};
 use super::{NAME, Settings};
+use crate::datagram::Phase;
 use crate::datagram_socket::{self, is_momentary};
 use crate::df::Df;
 use crate::session::{Cancel, Endpoint};
 use crate::socket::Buffers;
 use crate::sys::mmsg::ReceiveBatch;
-use crate::workloads::pacing::{Flow, FlowTally, Interval, Next, Pace, SendFailures};
+use crate::workloads::pacing::{Flow, Interval, Pace, SendFailures};
+use crate::workloads::sending::{Sender, SentTally, send_phases};
 use crate::workloads::tcp::io::pattern;
 use crate::{Error, Result, sys};
 
@@ -60,26 +60,14 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
         first: 0,
     };
     let schedule = Interval::of_ns(settings.interval_ns).of_payload_bytes(settings.payload_bytes);
-    let mut warm_up = Flow::new(Pace::Scheduled(Box::new(schedule.clone())), 1, None, Some(settings.warmup_ns));
-    if settings.warmup_ns > 0 {
-        pinging.send_all(&mut warm_up)?;
-    }
-    pinging.measure_from(warm_up.sent());
-
-    let from = cpu::sample();
-    let pace = Pace::Scheduled(Box::new(schedule));
-    let mut flow = Flow::new(pace, 1, settings.limit.count(), settings.limit.duration_ns());
-    pinging.send_all(&mut flow)?;
-    pinging.wait_for_answers(&flow)?;
-    let to = cpu::sample();
-
+    let flow = |count, duration_ns| Flow::new(Pace::Scheduled(Box::new(schedule.clone())), 1, count, duration_ns);
+    let warm_up = (settings.warmup_ns > 0).then(|| flow(None, Some(settings.warmup_ns)));
+    let measured = flow(settings.limit.count(), settings.limit.duration_ns());
+    let mut sent = send_phases(&mut pinging, warm_up, measured)?;
     Ok(ClientResult {
-        flow: flow.tally(),
-        account: pinging.account.tally(flow.sent()),
-        send_errors: pinging.failures.counts().clone(),
-        refused: (settings.df != Df::Clear).then(|| flow.refused()),
-        warmup_sent: (settings.warmup_ns > 0).then(|| warm_up.sent()),
-        cpu: cpu::Span { from, to },
+        account: pinging.account.tally(sent.flow.sent()),
+        refused: (settings.df != Df::Clear).then(|| sent.flow.refused()),
+        sent: sent.tally(&pinging.failures),
     })
 }
 
@@ -87,16 +75,12 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ClientResult {
     #[serde(flatten)]
-    flow: FlowTally,
+    sent: SentTally,
     #[serde(flatten)]
     account: AccountTally,
-    send_errors: BTreeMap<String, u64>,
     /// Requests that the kernel refused for their size; absent where DF is clear.
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    warmup_sent: Option<u64>,
-    cpu: cpu::Span,
 }
 
 struct Pinging<'a> {
@@ -115,44 +99,8 @@ struct Pinging<'a> {
     first: u64,
 }
 
-impl Pinging<'_> {
-    /// Starts the account: this many requests were the warm-up.
-    fn measure_from(&mut self, first: u64) {
-        self.first = first;
-        self.failures.forget();
-        self.account = Account::new(self.endpoint.token.short(), self.settings.timeout_ns, first);
-    }
-
-    fn send_all(&mut self, flow: &mut Flow) -> Result<()> {
-        flow.start(clock::monotonic_ns());
-        loop {
-            self.cancel.check()?;
-            match flow.next(clock::monotonic_ns()) {
-                Next::Send(_) => self.send(flow)?,
-                Next::WaitUntil(due_ns) => {
-                    datagram_socket::wait_until(self.socket, due_ns);
-                }
-                Next::End => return Ok(()),
-            }
-            self.take(flow)?;
-        }
-    }
-
-    /// Waits until all are answered or the last one has had its time.
-    fn wait_for_answers(&mut self, flow: &Flow) -> Result<()> {
-        let Some(last_ns) = flow.last_ns() else { return Ok(()) };
-        let ends_ns = last_ns.saturating_add(self.settings.timeout_ns);
-        loop {
-            self.take(flow)?;
-            if self.account.has_all(flow.sent()) || clock::monotonic_ns() >= ends_ns {
-                return Ok(());
-            }
-            self.cancel.check()?;
-            datagram_socket::wait_until(self.socket, ends_ns);
-        }
-    }
-
-    fn send(&mut self, flow: &mut Flow) -> Result<()> {
+impl Sender for Pinging<'_> {
+    fn send(&mut self, _: Phase, flow: &mut Flow, _: u64) -> Result<()> {
         let now_ns = clock::monotonic_ns();
         let mark = Mark {
             token: self.endpoint.token.short(),
@@ -176,8 +124,15 @@ impl Pinging<'_> {
         Ok(())
     }
 
-    /// Takes what is there.
-    fn take(&mut self, flow: &Flow) -> Result<()> {
+    fn wait_until(&mut self, due_ns: u64) {
+        datagram_socket::wait_until(self.socket, due_ns);
+    }
+
+    fn check(&self) -> Result<()> {
+        self.cancel.check()
+    }
+
+    fn take_answers(&mut self, flow: &Flow) -> Result<()> {
         match self.batch.receive_ready(self.socket.as_fd()) {
             Ok(_) => {}
             Err(errno) if is_momentary(errno) => return Ok(()),
@@ -196,6 +151,26 @@ impl Pinging<'_> {
             self.account.enter(message, datagram.notes.hop_limit, times, flow.sent());
         }
         Ok(())
+    }
+
+    fn forget(&mut self, warmup_sent: u64) {
+        self.first = warmup_sent;
+        self.failures.forget();
+        self.account = Account::new(self.endpoint.token.short(), self.settings.timeout_ns, warmup_sent);
+    }
+
+    /// Waits until all are answered or the last one has had its time.
+    fn drain(&mut self, flow: &Flow) -> Result<()> {
+        let Some(last_ns) = flow.last_ns() else { return Ok(()) };
+        let ends_ns = last_ns.saturating_add(self.settings.timeout_ns);
+        loop {
+            self.take_answers(flow)?;
+            if self.account.has_all(flow.sent()) || clock::monotonic_ns() >= ends_ns {
+                return Ok(());
+            }
+            self.cancel.check()?;
+            datagram_socket::wait_until(self.socket, ends_ns);
+        }
     }
 }
 

@@ -7,8 +7,10 @@ use socket2::SockRef;
 
 use super::RrParams;
 use super::link::Link;
+use crate::datagram::Phase;
+use crate::workloads::asking::{Asked, Asker, Lengths, Outcome, ask_phases};
 use crate::workloads::guard::Guard;
-use crate::workloads::round_trips::{RoundTripTally, RoundTrips};
+use crate::workloads::round_trips::RoundTripTally;
 use crate::workloads::tcp::options::GrantedOptions;
 use crate::workloads::tcp::{Preamble, Role, Stop, connect, io as tcp_io};
 use crate::{Endpoint, Result};
@@ -26,11 +28,17 @@ pub fn run(endpoint: &Endpoint, params: &RrParams, stop: &Stop) -> Result<Client
         buffer: vec![0; params.response_bytes.min(tcp_io::MAX_BUFFER_BYTES)],
         doing: format!("exchanging messages with {}", endpoint.peer),
     };
-    let result = asking.run();
-    if result.is_err() {
-        tcp_io::reset_on_close(asking.link.stream());
+    let lengths = Lengths { warmup_ns: params.warmup_ns, limit: params.limit, interval_ns: params.interval_ns };
+    match ask_phases(&mut asking, lengths) {
+        Ok(Asked { trips, warmup_transactions, cpu, .. }) => {
+            let socket = params.options.granted(SockRef::from(asking.link.stream()));
+            Ok(ClientResult { trips, warmup_transactions, socket, cpu })
+        }
+        Err(error) => {
+            tcp_io::reset_on_close(asking.link.stream());
+            Err(error)
+        }
     }
-    result
 }
 
 struct Asking<'a> {
@@ -53,49 +61,18 @@ pub struct ClientResult {
     cpu: cpu::Span,
 }
 
-impl Asking<'_> {
-    fn run(&mut self) -> Result<ClientResult> {
-        let warmup_transactions = self.warm_up()?;
-        let from = cpu::sample();
-        let mut trips = RoundTrips::new(self.params.interval_ns, self.params.limit.duration_ns());
-        let started_ns = clock::monotonic_ns();
-        let mut ended_ns = started_ns;
-        while !self.params.limit.is_reached(trips.count(), ended_ns - started_ns) {
-            self.stop.check()?;
-            let asked_ns = clock::monotonic_ns();
-            self.transaction()?;
-            ended_ns = clock::monotonic_ns();
-            trips.record(ended_ns - asked_ns, ended_ns - started_ns);
-        }
-        let cpu = cpu::Span { from, to: cpu::sample() };
-        Ok(ClientResult {
-            trips: trips.tally(started_ns, ended_ns),
-            warmup_transactions,
-            socket: self.params.options.granted(SockRef::from(self.link.stream())),
-            cpu,
-        })
-    }
-
-    fn warm_up(&mut self) -> Result<u64> {
-        let ends_ns = clock::monotonic_ns().saturating_add(self.params.warmup_ns);
-        let mut transactions = 0;
-        while clock::monotonic_ns() < ends_ns {
-            self.stop.check()?;
-            self.transaction()?;
-            transactions += 1;
-        }
-        Ok(transactions)
-    }
-
+impl Asker for Asking<'_> {
     #[inline]
-    fn transaction(&mut self) -> Result<()> {
+    fn ask(&mut self, _: Phase, _: u64) -> Result<Outcome> {
+        self.stop.check()?;
         let RrParams { message_bytes, response_bytes, timeout_ns, .. } = *self.params;
+        let asked_ns = clock::monotonic_ns();
         tcp_io::send_message(&mut self.link, &self.chunk, message_bytes, timeout_ns, self.stop)
             .and_then(|()| {
                 tcp_io::read_message(&mut self.link, &mut self.buffer, response_bytes, timeout_ns, self.stop)
             })
             .map_err(|failure| failure.explain(&self.doing, timeout_ns))?;
         self.guard.note_progress();
-        Ok(())
+        Ok(Outcome::Answered { asked_ns, answered_ns: clock::monotonic_ns() })
     }
 }

@@ -19,9 +19,10 @@ use crate::error_queue::{Drained, ErrorCounts};
 use crate::session::{Cancel, Endpoint};
 use crate::socket::GrantedBuffers;
 use crate::strays::Strays;
+use crate::workloads::asking::{Asked, Asker, Lengths, Outcome, ask_phases};
 use crate::workloads::guard::Guard;
 use crate::workloads::opening;
-use crate::workloads::round_trips::{RoundTripTally, RoundTrips};
+use crate::workloads::round_trips::RoundTripTally;
 use crate::workloads::tcp::Stop;
 use crate::workloads::tcp::io::pattern;
 
@@ -44,9 +45,20 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
         answer: vec![0; settings.response_bytes + 1],
         counts: Counts::default(),
     };
-    let warmup_transactions = asking.warm_up()?;
-    asking.counts = Counts::default();
-    asking.measure(warmup_transactions)
+    let lengths = Lengths { warmup_ns: settings.warmup_ns, limit: settings.limit, interval_ns: settings.interval_ns };
+    let Asked { trips, lost, refused, warmup_transactions, cpu } = ask_phases(&mut asking, lengths)?;
+    let is_noted = asking.drain().is_some();
+    Ok(ClientResult {
+        trips,
+        refused: is_noted.then_some(refused),
+        lost,
+        late: asking.counts.late,
+        errors: asking.counts.errors_by_name(),
+        strays: Strays::of_datagrams(asking.counts.strays),
+        warmup_transactions,
+        socket: GrantedBuffers::of(&SockRef::from(&asking.socket)),
+        cpu,
+    })
 }
 
 struct Asking<'a> {
@@ -101,21 +113,6 @@ pub struct ClientResult {
     cpu: cpu::Span,
 }
 
-/// The outcome of a request.
-enum Outcome {
-    Answered {
-        asked_ns: u64,
-        answered_ns: u64,
-    },
-    Lost {
-        ended_ns: u64,
-    },
-    /// The kernel would not send it, for its size.
-    Refused {
-        ended_ns: u64,
-    },
-}
-
 /// The result of an attempt to send a request.
 enum Sending {
     Done,
@@ -123,64 +120,9 @@ enum Sending {
     Refused,
 }
 
-impl Asking<'_> {
-    fn warm_up(&mut self) -> Result<u64> {
-        let ends_ns = clock::monotonic_ns().saturating_add(self.settings.warmup_ns);
-        let (mut asked, mut transactions) = (0, 0);
-        while clock::monotonic_ns() < ends_ns {
-            if let Outcome::Answered { .. } = self.transaction(Phase::WarmUp, asked)? {
-                transactions += 1;
-            }
-            asked += 1;
-        }
-        Ok(transactions)
-    }
-
-    fn measure(&mut self, warmup_transactions: u64) -> Result<ClientResult> {
-        let mut trips = RoundTrips::new(self.settings.interval_ns, self.settings.limit.duration_ns());
-        let (mut asked, mut lost, mut refused) = (0, 0, 0);
-        let from = cpu::sample();
-        let started_ns = clock::monotonic_ns();
-        let mut ended_ns = started_ns;
-        while !self.settings.limit.is_reached(asked, ended_ns - started_ns) {
-            match self.transaction(Phase::Measured, asked)? {
-                Outcome::Answered { asked_ns, answered_ns } => {
-                    trips.record(answered_ns - asked_ns, answered_ns - started_ns);
-                    ended_ns = answered_ns;
-                }
-                Outcome::Lost { ended_ns: given_up_ns } => {
-                    trips.note_lost();
-                    lost += 1;
-                    ended_ns = given_up_ns;
-                }
-                Outcome::Refused { ended_ns: refused_ns } => {
-                    trips.note_lost();
-                    refused += 1;
-                    ended_ns = refused_ns;
-                }
-            }
-            asked += 1;
-        }
-        let cpu = cpu::Span { from, to: cpu::sample() };
-        let is_noted = self.settings.df != Df::Clear;
-        if is_noted {
-            self.counts.icmp.drain(&self.socket);
-        }
-        Ok(ClientResult {
-            trips: trips.tally(started_ns, ended_ns),
-            refused: is_noted.then_some(refused),
-            lost,
-            late: self.counts.late,
-            errors: self.counts.errors_by_name(),
-            strays: Strays::of_datagrams(self.counts.strays),
-            warmup_transactions,
-            socket: GrantedBuffers::of(&SockRef::from(&self.socket)),
-            cpu,
-        })
-    }
-
+impl Asker for Asking<'_> {
     #[inline]
-    fn transaction(&mut self, phase: Phase, sequence: u64) -> Result<Outcome> {
+    fn ask(&mut self, phase: Phase, sequence: u64) -> Result<Outcome> {
         self.cancel.check()?;
         let asked = Header { token: self.token, sequence, sent_realtime_ns: clock::realtime_ns(), phase };
         if let Some(head) = self.request.first_chunk_mut::<HEADER_BYTES>() {
@@ -229,6 +171,12 @@ impl Asking<'_> {
         }
     }
 
+    fn forget(&mut self) {
+        self.counts = Counts::default();
+    }
+}
+
+impl Asking<'_> {
     #[inline]
     fn is_answer(&mut self, bytes: usize, asked: &Header) -> bool {
         let header = Header::decode(&self.answer[..bytes.min(self.answer.len())]);

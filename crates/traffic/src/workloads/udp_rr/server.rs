@@ -16,9 +16,10 @@ use crate::socket::GrantedBuffers;
 use crate::strays::Strays;
 use crate::workloads::guard::Guard;
 use crate::workloads::opening::{self, Begins};
+use crate::workloads::receiving::{Receiver, receive_until_ordered};
 use crate::workloads::server_span::{QUIET, ServerSpan};
 use crate::workloads::tcp::io::pattern;
-use crate::workloads::thread_server::{Control, Order, ThreadServer};
+use crate::workloads::thread_server::{Order, ThreadServer};
 use crate::{Error, Result};
 
 pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result<Box<dyn Server<ServerResult>>> {
@@ -28,19 +29,27 @@ pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result
         datagram_socket::never_wait(&socket)?;
     }
     let port = datagram_socket::local_port(&socket)?;
-    let answering = Answering {
-        socket: socket.into(),
-        endpoint: endpoint.clone(),
-        message_bytes: settings.message_bytes,
-        busy_poll: settings.busy_poll,
-        request: vec![0; settings.message_bytes + 1],
-        answer: pattern(settings.response_bytes),
-        transactions: 0,
-        unanswered: 0,
-        strays: 0,
-        span: ServerSpan::start()?,
-    };
-    ThreadServer::start(NAME, port, cancel, move |control| answering.begin(control))
+    let (socket, endpoint) = (UdpSocket::from(socket), endpoint.clone());
+    ThreadServer::start(NAME, port, cancel, move |control| {
+        let opened = opening::meet(&socket, &endpoint, Begins::Client, control)?;
+        let answering = Answering {
+            socket,
+            endpoint: opened.endpoint,
+            message_bytes: settings.message_bytes,
+            busy_poll: settings.busy_poll,
+            request: vec![0; settings.message_bytes + 1],
+            answer: pattern(settings.response_bytes),
+            transactions: 0,
+            unanswered: 0,
+            strays: opened.strays,
+            idle_since_ns: None,
+            order: None,
+            span: ServerSpan::start()?,
+            // It wakes this thread after a silence of one to two times that.
+            guard: Guard::start(QUIET, control.stop())?,
+        };
+        receive_until_ordered(answering, control)
+    })
 }
 
 struct Answering {
@@ -55,66 +64,15 @@ struct Answering {
     /// Requests whose answer could not be sent.
     unanswered: u64,
     strays: u64,
+    /// Time since which nothing has come, where it asks again and again.
+    idle_since_ns: Option<u64>,
+    /// The order to finish.
+    order: Option<Order>,
     span: ServerSpan,
+    guard: Guard,
 }
 
 impl Answering {
-    fn begin(mut self, control: &Control) -> Result<ServerResult> {
-        let opened = opening::meet(&self.socket, &self.endpoint, Begins::Client, control)?;
-        (self.endpoint, self.strays) = (opened.endpoint, opened.strays);
-        self.work(control)
-    }
-
-    fn work(mut self, control: &Control) -> Result<ServerResult> {
-        // It wakes this thread after a silence of one to two times that.
-        let guard = Guard::start(QUIET, control.stop())?;
-        let mut idle_since_ns = None;
-        loop {
-            control.check()?;
-            if let Some(order) = control.order() {
-                return self.finish(order, control);
-            }
-            if self.receive()? {
-                guard.note_progress();
-                idle_since_ns = None;
-                continue;
-            }
-            if self.busy_poll {
-                let now_ns = clock::monotonic_ns();
-                let idle_ns = now_ns - *idle_since_ns.get_or_insert(now_ns);
-                if idle_ns < QUIET.as_nanos() as u64 {
-                    pause(idle_ns);
-                    continue;
-                }
-                // To ask on would only heat the machine.
-                datagram_socket::wait_for_datagram(&self.socket, QUIET);
-            }
-            self.span.note_quiet();
-        }
-    }
-
-    /// The client has its result by now: what it has not asked is not coming, and what it has asked is there.
-    fn finish(mut self, order: &Order, control: &Control) -> Result<ServerResult> {
-        datagram_socket::never_wait(&SockRef::from(&self.socket))?;
-        while self.receive()? && !order.is_overdue(clock::monotonic_ns()) {
-            control.check()?;
-        }
-        Ok(self.result())
-    }
-
-    /// Waits for a request and answers it; `false` where none came.
-    #[inline]
-    fn receive(&mut self) -> Result<bool> {
-        match self.socket.recv_from(&mut self.request) {
-            Ok((bytes, from)) => {
-                self.take(bytes, from);
-                Ok(true)
-            }
-            Err(e) if is_momentary(e.raw_os_error().map_or(Errno::UnknownErrno, Errno::from_raw)) => Ok(false),
-            Err(e) => Err(Error::system(format!("receiving requests of {NAME}"), "recvfrom", e)),
-        }
-    }
-
     #[inline]
     fn take(&mut self, bytes: usize, from: SocketAddr) {
         let is_of_the_peer = from.ip() == self.endpoint.peer && bytes == self.message_bytes;
@@ -142,16 +100,71 @@ impl Answering {
             self.span.begin();
         }
     }
+}
 
-    fn result(mut self) -> ServerResult {
+impl Receiver for Answering {
+    type Tally = ServerResult;
+
+    #[inline]
+    fn receive(&mut self) -> Result<bool> {
+        if self.receive_ready()? {
+            self.guard.note_progress();
+            self.idle_since_ns = None;
+            return Ok(true);
+        }
+        if !self.busy_poll {
+            return Ok(false);
+        }
+        let now_ns = clock::monotonic_ns();
+        let idle_ns = now_ns - *self.idle_since_ns.get_or_insert(now_ns);
+        if idle_ns < QUIET.as_nanos() as u64 {
+            pause(idle_ns);
+            return Ok(true);
+        }
+        // To ask on would only heat the machine.
+        self.wait();
+        Ok(false)
+    }
+
+    /// Answers a request, for which it waits until it is to finish, unless it asks again and again.
+    #[inline]
+    fn receive_ready(&mut self) -> Result<bool> {
+        match self.socket.recv_from(&mut self.request) {
+            Ok((bytes, from)) => {
+                self.take(bytes, from);
+                Ok(true)
+            }
+            Err(e) if is_momentary(e.raw_os_error().map_or(Errno::UnknownErrno, Errno::from_raw)) => Ok(false),
+            Err(e) => Err(Error::system(format!("receiving requests of {NAME}"), "recvfrom", e)),
+        }
+    }
+
+    fn wait(&mut self) -> bool {
+        datagram_socket::wait_for_datagram(&self.socket, QUIET)
+    }
+
+    fn note_silence(&mut self) {
         self.span.note_quiet();
-        ServerResult {
+    }
+
+    /// The client has its result by now: what it has not asked is not coming, and what it has asked is there.
+    fn note_order(&mut self, order: &Order) -> Result<()> {
+        self.order = Some(*order);
+        datagram_socket::never_wait(&SockRef::from(&self.socket))
+    }
+
+    fn is_over(&mut self, is_empty: bool) -> bool {
+        is_empty || self.order.is_some_and(|order| order.is_overdue(clock::monotonic_ns()))
+    }
+
+    fn tally(self) -> Result<ServerResult> {
+        Ok(ServerResult {
             transactions: self.transactions,
             unanswered: self.unanswered,
             strays: Strays::of_datagrams(self.strays),
             socket: GrantedBuffers::of(&SockRef::from(&self.socket)),
             cpu: self.span.end(),
-        }
+        })
     }
 }
 

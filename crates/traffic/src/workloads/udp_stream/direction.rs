@@ -1,19 +1,20 @@
 //! The two sides of a session of `udp-stream`.
 
-use super::receiver::{self, Receiver, ReceiverResult};
+use super::receiver::{self, DatagramReceiver, DatagramTally};
 use super::sender::{self, SenderResult};
 use super::{NAME, Settings, end};
 use crate::session::{Cancel, Endpoint, Server};
 use crate::workloads::directions::{ClientFlows, Direction, ServerFlows, at_once};
 use crate::workloads::opening::{self, Begins};
+use crate::workloads::receiving::{ReceiverResult, receive_until_ordered, receive_until_over};
 use crate::workloads::tcp::Stop;
 use crate::workloads::thread_server::{Control, ThreadServer};
 use crate::{Result, datagram_socket};
 
 /// The client's result.
-pub type ClientResult = ClientFlows<SenderResult, ReceiverResult>;
+pub type ClientResult = ClientFlows<SenderResult, ReceiverResult<DatagramTally>>;
 /// The server's result.
-pub type ServerResult = ServerFlows<SenderResult, ReceiverResult>;
+pub type ServerResult = ServerFlows<SenderResult, ReceiverResult<DatagramTally>>;
 
 /// The serving side.
 pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result<Box<dyn Server<ServerResult>>> {
@@ -23,17 +24,20 @@ pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result
     ThreadServer::start(NAME, port, cancel, move |control| {
         let begins = if settings.direction == Direction::Forward { Begins::Client } else { Begins::Server };
         let opened = opening::meet(&socket, &endpoint, begins, control)?;
-        let receiver = || Receiver::new(&socket, &opened.endpoint, opened.strays, &settings);
+        let receive = || {
+            let receiver = DatagramReceiver::new(&socket, &opened.endpoint, opened.strays, &settings)?;
+            receive_until_ordered(receiver, control)
+        };
         let send = |control: &Control| {
             let sent = sender::send(&socket, &opened.endpoint, &settings, control.stop())?;
-            end::send(&socket, &opened.endpoint, sent.flow.sent, control.stop())?;
+            end::send(&socket, &opened.endpoint, sent.sent.flow.sent, control.stop())?;
             Ok(sent)
         };
         match settings.direction {
-            Direction::Forward => Ok(ServerFlows::Forward(receiver()?.work(control)?)),
+            Direction::Forward => Ok(ServerFlows::Forward(receive()?)),
             Direction::Reverse => Ok(ServerFlows::Reverse { reverse_sender: send(control)? }),
             Direction::Both => {
-                let (forward_receiver, reverse_sender) = at_once(NAME, || receiver()?.work(control), || send(control))?;
+                let (forward_receiver, reverse_sender) = at_once(NAME, receive, || send(control))?;
                 Ok(ServerFlows::Both { forward_receiver, reverse_sender })
             }
         }
@@ -49,7 +53,7 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
     let socket = receiver::open(endpoint, settings)?;
     datagram_socket::connect(&socket, (endpoint.peer, endpoint.port))?;
     opening::ask(&socket, endpoint, || stop.check())?;
-    let receive = || Receiver::new(&socket, endpoint, 0, settings)?.work_to_end(settings, &stop);
+    let receive = || receive_until_over(DatagramReceiver::new(&socket, endpoint, 0, settings)?, &stop);
     if settings.direction == Direction::Reverse {
         return Ok(ClientFlows::Reverse { reverse_receiver: receive()? });
     }

@@ -6,9 +6,9 @@ use std::os::fd::AsFd;
 use nix::errno::Errno;
 use schemars::JsonSchema;
 use serde::Serialize;
+use sixbench_measure::clock;
 use sixbench_measure::histogram::{Times, TimesTally};
 use sixbench_measure::sys::scheduling;
-use sixbench_measure::{clock, cpu};
 use socket2::Socket;
 
 use super::account::{Account, AccountTally, Incoming};
@@ -18,9 +18,9 @@ use crate::datagram_socket::{self, is_momentary};
 use crate::session::Endpoint;
 use crate::socket::{Buffers, GrantedBuffers};
 use crate::sys::mmsg::ReceiveBatch;
-use crate::workloads::server_span::{QUIET, ServerSpan};
-use crate::workloads::tcp::Stop;
-use crate::workloads::thread_server::{Control, Order};
+use crate::workloads::receiving::{Receiver, ReceiverResult, ReceiverSpan};
+use crate::workloads::server_span::QUIET;
+use crate::workloads::thread_server::Order;
 use crate::{Error, Progress, Result};
 
 /// The receive buffer where none is asked for, at least: what comes while this thread waits for a core is no loss on
@@ -62,7 +62,7 @@ pub fn open(endpoint: &Endpoint, settings: &Settings) -> Result<Socket> {
 }
 
 /// Takes what comes of one flow.
-pub struct Receiver<'a> {
+pub struct DatagramReceiver<'a> {
     socket: &'a Socket,
     batch: ReceiveBatch,
     account: Account,
@@ -71,14 +71,23 @@ pub struct Receiver<'a> {
     reading: Times,
     /// Time at which a datagram of this trial was last taken.
     last_ns: u64,
-    first: Option<First>,
+    /// Number of datagrams that had been dropped before the first of the measured flow.
+    drops_before: u32,
     /// The kernel's count of drops, as the last datagram carried it.
     drops: Option<u32>,
-    span: ServerSpan,
+    span: ReceiverSpan,
     progress: Progress,
     token: u64,
+    /// The order to finish, at a server.
+    order: Option<Order>,
     /// Number of datagrams that were sent, at a client, once the server has reported it.
     announced: Option<u64>,
+    /// Time at which this was made.
+    opened_ns: u64,
+    /// Planned duration of the flow; 0 where it is not known.
+    planned_ns: u64,
+    /// Longest silence after it, at a client.
+    patience_ns: u64,
 }
 
 /// Calls and super-packets by which the measured flow was received.
@@ -90,16 +99,7 @@ struct Receiving {
     joined_datagrams: u64,
 }
 
-/// The first arrival of the measured flow.
-#[derive(Clone, Copy)]
-struct First {
-    /// Time of the arrival on the monotonic clock.
-    started_ns: u64,
-    /// Number of datagrams that had been dropped before.
-    drops: u32,
-}
-
-impl<'a> Receiver<'a> {
+impl<'a> DatagramReceiver<'a> {
     /// Takes what comes from the endpoint's peer. It is made in the thread that uses it.
     pub fn new(socket: &'a Socket, endpoint: &Endpoint, strays: u64, settings: &Settings) -> Result<Self> {
         if settings.is_unpaced() && settings.limit.duration_ns().is_some() {
@@ -115,72 +115,20 @@ impl<'a> Receiver<'a> {
             socket,
             account: Account::new(endpoint, strays, settings),
             last_ns: 0,
-            first: None,
+            drops_before: 0,
             drops: None,
-            span: ServerSpan::start()?,
+            span: ReceiverSpan::start()?,
             progress: endpoint.progress.clone(),
             token: endpoint.token.short(),
+            order: None,
             announced: None,
+            opened_ns: clock::monotonic_ns(),
+            planned_ns: settings.limit.duration_ns().map_or(0, |ns| ns.saturating_add(settings.warmup_ns)),
+            patience_ns: if settings.may_be_slow() { SLOW_SILENCE_NS } else { LAST_SILENCE_NS },
         })
     }
 
-    /// Works as the client: until the server has announced the end, or nothing comes for too long.
-    pub fn work_to_end(mut self, settings: &Settings, stop: &Stop) -> Result<ReceiverResult> {
-        let started_ns = clock::monotonic_ns();
-        let planned_ns = settings.limit.duration_ns().map_or(0, |ns| ns.saturating_add(settings.warmup_ns));
-        let patience_ns = if settings.may_be_slow() { SLOW_SILENCE_NS } else { LAST_SILENCE_NS };
-        loop {
-            stop.check()?;
-            let received = self.batch.receive(self.socket.as_fd());
-            if self.take(received)? {
-                continue;
-            }
-            self.span.note_quiet();
-            let now_ns = clock::monotonic_ns();
-            let silence_ns = now_ns - self.last_ns.max(started_ns);
-            let is_over = match self.announced {
-                Some(sent) => self.account.arrivals.has_all(sent) || silence_ns >= SILENCE_NS,
-                None if self.account.is_empty() => silence_ns >= UNHEARD_NS,
-                None => now_ns - started_ns >= planned_ns && silence_ns >= patience_ns,
-            };
-            if is_over {
-                let announced = self.announced;
-                return Ok(self.result(announced));
-            }
-        }
-    }
-
-    /// Works as the server: until it has to finish.
-    pub fn work(mut self, control: &Control) -> Result<ReceiverResult> {
-        loop {
-            control.check()?;
-            if let Some(order) = control.order() {
-                return self.finish(order, control);
-            }
-            let received = self.batch.receive(self.socket.as_fd());
-            if !self.take(received)? {
-                self.span.note_quiet();
-            }
-        }
-    }
-
-    /// Takes all that had come before the order, then waits for what is still missing.
-    fn finish(mut self, order: &Order, control: &Control) -> Result<ReceiverResult> {
-        loop {
-            control.check()?;
-            let received = self.batch.receive_ready(self.socket.as_fd());
-            let is_empty = !self.take(received)?;
-            if self.is_over(order, is_empty) {
-                self.span.note_quiet();
-                return Ok(self.result(order.finish.sent));
-            }
-            if is_empty && !datagram_socket::wait_for_datagram(self.socket, QUIET) {
-                self.span.note_quiet();
-            }
-        }
-    }
-
-    /// Enters what was received; `false` where nothing was.
+    /// Enters what was received. Returns false if nothing was.
     fn take(&mut self, received: nix::Result<usize>) -> Result<bool> {
         match received {
             Ok(_) => {
@@ -209,11 +157,10 @@ impl<'a> Receiver<'a> {
                 }
                 self.last_ns = 0;
                 if let Entry::First(realtime_ns) = entry {
-                    let age_ns = clock::realtime_ns().saturating_sub(realtime_ns);
-                    let started_ns = clock::monotonic_ns().saturating_sub(age_ns);
-                    self.first = Some(First { started_ns, drops: message.notes.drops.unwrap_or(0) });
+                    // The kernel notes no drops before the first one.
+                    self.drops_before = message.notes.drops.unwrap_or_default();
                     self.receiving = Receiving::default();
-                    self.span.begin();
+                    self.span.begin(realtime_ns);
                 }
                 datagrams += 1;
             }
@@ -235,9 +182,9 @@ impl<'a> Receiver<'a> {
         }
     }
 
-    /// True if the flow is over. With all `sent` there it is over once the socket is empty: duplicates and strays count
-    /// as well.
-    fn is_over(&self, order: &Order, is_empty: bool) -> bool {
+    /// True if the flow is over at a server. With all `sent` there it is over once the socket is empty: duplicates and
+    /// strays count as well.
+    fn is_over_by(&self, order: &Order, is_empty: bool) -> bool {
         let now_ns = clock::monotonic_ns();
         let silence_ns = now_ns.saturating_sub(self.last_ns.max(order.given_ns));
         let first_ns = order.finish.first_silence_ns.unwrap_or(FIRST_SILENCE_NS);
@@ -247,41 +194,76 @@ impl<'a> Receiver<'a> {
             || order.is_overdue(now_ns)
     }
 
-    fn result(self, sent: Option<u64>) -> ReceiverResult {
-        let account = self.account.tally(sent);
-        let started_ns = self.first.map(|first| first.started_ns);
-        let measured_ns = account.arrivals.measured_ns;
-        // Datagrams that are dropped after the last one are in no datagram's notes, but in the socket's own count.
-        let drops = datagram_socket::drops(self.socket).or(self.drops);
-        let before = self.first.map_or(0, |first| first.drops);
-        ReceiverResult {
-            account,
-            socket_drops: drops.map(|drops| drops.wrapping_sub(before)),
-            started_ns,
-            ended_ns: started_ns.zip(measured_ns).map(|(from_ns, ns)| from_ns.saturating_add(ns)),
-            cpu: self.span.end(),
-            receiving: self.receiving,
-            timestamping: Timestamping { clock_reading: self.reading.tally() },
-            socket: GrantedBuffers::of(self.socket),
+    /// True if the flow is over at a client, where nothing was there: the server has announced the end, or nothing
+    /// comes for too long.
+    fn is_over_unasked(&self) -> bool {
+        let now_ns = clock::monotonic_ns();
+        let silence_ns = now_ns - self.last_ns.max(self.opened_ns);
+        match self.announced {
+            Some(sent) => self.account.arrivals.has_all(sent) || silence_ns >= SILENCE_NS,
+            None if self.account.is_empty() => silence_ns >= UNHEARD_NS,
+            None => now_ns - self.opened_ns >= self.planned_ns && silence_ns >= self.patience_ns,
         }
     }
 }
 
-/// The receiver's result, by the names of the protocol document.
+impl Receiver for DatagramReceiver<'_> {
+    type Tally = ReceiverResult<DatagramTally>;
+
+    fn receive(&mut self) -> Result<bool> {
+        let received = self.batch.receive(self.socket.as_fd());
+        self.take(received)
+    }
+
+    fn receive_ready(&mut self) -> Result<bool> {
+        let received = self.batch.receive_ready(self.socket.as_fd());
+        self.take(received)
+    }
+
+    fn wait(&mut self) -> bool {
+        datagram_socket::wait_for_datagram(self.socket, QUIET)
+    }
+
+    fn note_silence(&mut self) {
+        self.span.note_silence();
+    }
+
+    fn note_order(&mut self, order: &Order) -> Result<()> {
+        self.order = Some(*order);
+        Ok(())
+    }
+
+    fn is_over(&mut self, is_empty: bool) -> bool {
+        match &self.order {
+            Some(order) => self.is_over_by(order, is_empty),
+            None => is_empty && self.is_over_unasked(),
+        }
+    }
+
+    fn tally(self) -> Result<Self::Tally> {
+        let account = self.account.tally(self.order.map_or(self.announced, |order| order.finish.sent));
+        let measured_ns = account.arrivals.measured_ns;
+        // Datagrams that are dropped after the last one are in no datagram's notes, but in the socket's own count.
+        let drops = datagram_socket::drops(self.socket).or(self.drops);
+        let tally = DatagramTally {
+            account,
+            socket_drops: drops.map(|drops| drops.wrapping_sub(self.drops_before)),
+            receiving: self.receiving,
+            timestamping: Timestamping { clock_reading: self.reading.tally() },
+            socket: GrantedBuffers::of(self.socket),
+        };
+        Ok(self.span.result(tally, measured_ns))
+    }
+}
+
+/// The account of a flow and of its socket, by the names of the protocol document.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct ReceiverResult {
+pub struct DatagramTally {
     #[serde(flatten)]
     account: AccountTally,
     /// Datagrams that the socket had no room for since the first; absent where the kernel does not count them.
     #[serde(skip_serializing_if = "Option::is_none")]
     socket_drops: Option<u32>,
-    /// Time of the first arrival on the monotonic clock.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    started_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ended_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cpu: Option<cpu::Span>,
     receiving: Receiving,
     timestamping: Timestamping,
     socket: GrantedBuffers,

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use nix::errno::Errno;
 use schemars::JsonSchema;
 use serde::Serialize;
-use sixbench_measure::{clock, cpu};
+use sixbench_measure::clock;
 use socket2::Socket;
 
 use super::send_times::{SendTimeTally, SendTimes};
@@ -25,7 +25,8 @@ use crate::session::{Cancel, Endpoint};
 use crate::socket::GrantedBuffers;
 use crate::sys::mmsg::{Manner, SendBatch};
 use crate::workloads::opening;
-use crate::workloads::pacing::{Flow, FlowTally, Next, SendFailures, WaitTally, Waits};
+use crate::workloads::pacing::{Flow, SendFailures, WaitTally, Waits};
+use crate::workloads::sending::{Sender, SentTally, send_phases};
 use crate::workloads::tcp::Stop;
 use crate::workloads::tcp::io::pattern;
 
@@ -46,7 +47,7 @@ pub fn send(socket: &Socket, endpoint: &Endpoint, settings: &Settings, stop: &St
     } else {
         None
     };
-    let mut sender = Sender {
+    let mut sender = DatagramSender {
         socket,
         atomic,
         endpoint,
@@ -63,35 +64,26 @@ pub fn send(socket: &Socket, endpoint: &Endpoint, settings: &Settings, stop: &St
         df: settings.df,
         errors: ErrorCounts::default(),
         log: None,
+        keeps_log: settings.packet_log,
         doing: format!("sending datagrams of {NAME} to {} port {}", endpoint.peer, endpoint.port),
     };
-    let mut warm_up = Flow::new(settings.pace(Round::WarmUp), sending.at_once, None, Some(settings.warmup_ns));
-    if settings.warmup_ns > 0 {
-        sender.send_all(Phase::WarmUp, &mut warm_up)?;
-    }
-    sender.forget();
-    sender.log = settings.packet_log.then(SentLog::default);
-    let from = cpu::sample();
+    let flow = |round, count, duration_ns| Flow::new(settings.pace(round), sending.at_once, count, duration_ns);
+    let warm_up = (settings.warmup_ns > 0).then(|| flow(Round::WarmUp, None, Some(settings.warmup_ns)));
     let count = if settings.limit.duration_ns().is_none() { settings.planned() } else { None };
-    let mut flow = Flow::new(settings.pace(Round::Measured), sending.at_once, count, settings.limit.duration_ns());
-    sender.send_all(Phase::Measured, &mut flow)?;
-    let to = cpu::sample();
+    let mut sent = send_phases(&mut sender, warm_up, flow(Round::Measured, count, settings.limit.duration_ns()))?;
     sender.errors.drain(socket);
 
     let is_noted = settings.df != Df::Clear;
     Ok(SenderResult {
-        sent_bytes: flow.sent_bytes(),
-        flow: flow.tally(),
-        warmup_sent: (settings.warmup_ns > 0).then(|| warm_up.sent()),
+        sent_bytes: sent.flow.sent_bytes(),
+        refused: is_noted.then(|| sent.flow.refused()),
+        sent: sent.tally(&sender.failures),
         sending: Calls { manner: sending, calls: sender.calls },
         waits: sender.waits.as_ref().map(|waits| waits.tally(sender.warmup_spun_ns)),
         timestamping: sender.times.tally(),
-        send_errors: sender.failures.counts().clone(),
-        refused: is_noted.then(|| flow.refused()),
         errors: is_noted.then(|| sender.errors.counts().clone()),
         packet_log: sender.log.as_ref().map(SentLog::tally),
         socket: GrantedBuffers::of(socket),
-        cpu: cpu::Span { from, to },
     })
 }
 
@@ -99,17 +91,13 @@ pub fn send(socket: &Socket, endpoint: &Endpoint, settings: &Settings, stop: &St
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SenderResult {
     sent_bytes: u64,
-    /// The measured flow.
     #[serde(flatten)]
-    pub flow: FlowTally,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    warmup_sent: Option<u64>,
+    pub sent: SentTally,
     sending: Calls,
     /// Waits of a paced flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     waits: Option<WaitTally>,
     timestamping: SendTimeTally,
-    send_errors: BTreeMap<String, u64>,
     /// Datagrams that the kernel refused for their size; absent where DF is clear.
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<u64>,
@@ -119,7 +107,6 @@ pub struct SenderResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     packet_log: Option<SentLogTally>,
     socket: GrantedBuffers,
-    cpu: cpu::Span,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -130,7 +117,7 @@ struct Calls {
     calls: u64,
 }
 
-struct Sender<'a> {
+struct DatagramSender<'a> {
     socket: &'a Socket,
     /// The sender of atomic fragments, in place of the socket.
     atomic: Option<AtomicFragments>,
@@ -153,35 +140,12 @@ struct Sender<'a> {
     errors: ErrorCounts,
     /// Log of the measured flow, where it is asked for.
     log: Option<SentLog>,
+    /// True if the measured datagrams are to be noted.
+    keeps_log: bool,
     doing: String,
 }
 
-impl Sender<'_> {
-    /// Starts all counts again, after the warm-up.
-    fn forget(&mut self) {
-        self.failures.forget();
-        self.errors = ErrorCounts::default();
-        self.calls = 0;
-        self.warmup_spun_ns = self.waits.as_mut().map_or(0, Waits::take_spun_ns);
-        self.times.forget();
-    }
-
-    fn send_all(&mut self, phase: Phase, flow: &mut Flow) -> Result<()> {
-        flow.start(clock::monotonic_ns());
-        loop {
-            self.stop.check()?;
-            match flow.next(clock::monotonic_ns()) {
-                Next::Send(count) => self.send(phase, flow, count)?,
-                Next::WaitUntil(due_ns) => {
-                    if let Some(waits) = &mut self.waits {
-                        waits.until(due_ns, PATIENCE.as_nanos() as u64);
-                    }
-                }
-                Next::End => return Ok(()),
-            }
-        }
-    }
-
+impl Sender for DatagramSender<'_> {
     fn send(&mut self, phase: Phase, flow: &mut Flow, count: u64) -> Result<()> {
         self.heads.resize(count as usize, [0; HEADER_BYTES]);
         let mut header = Header { token: self.endpoint.token.short(), sequence: 0, sent_realtime_ns: 0, phase };
@@ -220,6 +184,27 @@ impl Sender<'_> {
         }
     }
 
+    fn wait_until(&mut self, due_ns: u64) {
+        if let Some(waits) = &mut self.waits {
+            waits.until(due_ns, PATIENCE.as_nanos() as u64);
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        self.stop.check()
+    }
+
+    fn forget(&mut self, _: u64) {
+        self.failures.forget();
+        self.errors = ErrorCounts::default();
+        self.calls = 0;
+        self.warmup_spun_ns = self.waits.as_mut().map_or(0, Waits::take_spun_ns);
+        self.times.forget();
+        self.log = self.keeps_log.then(SentLog::default);
+    }
+}
+
+impl DatagramSender<'_> {
     /// A datagram that could not be sent is not counted as sent: the next one has its number.
     fn note_failure(&mut self, flow: &mut Flow, errno: Errno) -> Result<()> {
         if self.df != Df::Clear {
