@@ -80,7 +80,7 @@ fn words(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
     match text.strip_suffix(&place) {
-        Some(told) if error.is_data() => told.to_owned(),
+        Some(reason) if error.is_data() => reason.to_owned(),
         _ => text,
     }
 }

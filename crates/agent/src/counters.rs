@@ -186,10 +186,10 @@ broken: 1 2 x
 
     #[test]
     fn what_waits_for_fragments_is_known_by_family() {
-        let found =
+        let reassembly =
             parse_reassembly("UDP: inuse 0 mem 0\nFRAG: inuse 2 memory 2304\nFRAG6: inuse 0 memory 0\nFRAG: odd\n");
-        assert_eq!(found["ipv4"], Reassembly { queues: 2, memory_bytes: 2304 });
-        assert_eq!(found["ipv6"], Reassembly { queues: 0, memory_bytes: 0 });
+        assert_eq!(reassembly["ipv4"], Reassembly { queues: 2, memory_bytes: 2304 });
+        assert_eq!(reassembly["ipv6"], Reassembly { queues: 0, memory_bytes: 0 });
         assert!(parse_reassembly("FRAG: inuse x memory 1\nFRAG: inuse 1\nFRAG\n").is_empty());
     }
 

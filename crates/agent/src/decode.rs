@@ -69,17 +69,17 @@ mod tests {
             r#"{{"packet": "00000000000200000000000186dd{UDP6}", "wire_bytes": 66, "begins_with": "ethernet"}}"#
         );
         let cut = format!(r#"{{"packet": "{}", "wire_bytes": 52, "begins_with": "ip"}}"#, &UDP6[..84]);
-        let (found, end) = conversation(answer, &[&bare, &framed, &cut]);
+        let (answers, end) = conversation(answer, &[&bare, &framed, &cut]);
         assert_eq!(end, Ok(()));
         let kinds = |index: usize| {
-            let layers = found[index]["layers"].as_array().expect("layers");
+            let layers = answers[index]["layers"].as_array().expect("layers");
             layers.iter().map(|layer| layer["kind"].as_str().expect("kind").to_owned()).collect::<Vec<_>>()
         };
         assert_eq!(kinds(0), ["ipv6", "udp"]);
         assert_eq!(kinds(1), ["ethernet", "ipv6", "udp"]);
         assert_eq!(kinds(2), ["ipv6", "truncated"]);
-        assert_eq!(found[0]["layers"][1]["destination_port"], 2000);
-        assert_eq!(found[1]["wire_bytes"], 66);
+        assert_eq!(answers[0]["layers"][1]["destination_port"], 2000);
+        assert_eq!(answers[1]["wire_bytes"], 66);
     }
 
     #[test]
@@ -100,8 +100,8 @@ mod tests {
         fn every_packet_is_answered(packet in prop::collection::vec(any::<u8>(), 0..200), wire_bytes: usize, is_ip: bool) {
             let begins_with = if is_ip { "ip" } else { "ethernet" };
             let line = json!({ "packet": hex(&packet), "wire_bytes": wire_bytes, "begins_with": begins_with }).to_string();
-            let (found, end) = conversation(answer, &[&line]);
-            prop_assert_eq!((found.len(), end), (1, Ok(())));
+            let (answers, end) = conversation(answer, &[&line]);
+            prop_assert_eq!((answers.len(), end), (1, Ok(())));
         }
     }
 }

@@ -297,7 +297,7 @@ fn send(mut input: ChildStdin, start: &Start) -> io::Result<()> {
 
 /// A command in one line.
 fn shown(argv: &[String]) -> String {
-    argv.join(" ").chars().map(|one| if one.is_control() { ' ' } else { one }).take(SHOWN_CHARS).collect()
+    argv.join(" ").chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(SHOWN_CHARS).collect()
 }
 
 /// The end of a process, in words.

@@ -78,15 +78,15 @@ mod tests {
 
     fn read(input: &[u8], limit: usize, chunk: usize) -> Vec<Option<Vec<u8>>> {
         let mut lines = Lines::new(BufReader::with_capacity(chunk, input), limit);
-        let mut found = Vec::new();
+        let mut read = Vec::new();
         while let Some(line) = lines.next().expect("memory can be read") {
-            found.push(match line {
+            read.push(match line {
                 Line::Complete(bytes) => Some(bytes.to_vec()),
                 Line::TooLong => None,
             });
             assert!(lines.line.len() <= limit);
         }
-        found
+        read
     }
 
     #[test]

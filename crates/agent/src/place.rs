@@ -62,7 +62,7 @@ mod tests {
 
     fn allowed(pid: u32) -> Vec<usize> {
         let set = sched_getaffinity(Pid::from_raw(i32::try_from(pid).unwrap())).unwrap();
-        (0..CpuSet::count()).filter(|&one| set.is_set(one).unwrap()).collect()
+        (0..CpuSet::count()).filter(|&core| set.is_set(core).unwrap()).collect()
     }
 
     /// A shell and a program that it has started, both ended with it.

@@ -60,8 +60,8 @@ mod tests {
     #[test]
     fn a_request_without_a_device_or_with_too_many_is_refused() {
         let refused = |count: usize| {
-            let one = || Device { netns_inode: 1, name: "h1r1".to_owned(), slack_ns: 0 };
-            let devices = std::iter::repeat_with(one).take(count).collect();
+            let device = || Device { netns_inode: 1, name: "h1r1".to_owned(), slack_ns: 0 };
+            let devices = std::iter::repeat_with(device).take(count).collect();
             Watch::default().start(&Start { devices }).expect_err("refused").message
         };
         assert!(refused(0).contains("has 0 entries"));

@@ -92,7 +92,7 @@ fn parse_statistics(text: &str) -> BTreeMap<&'static str, u64> {
         .collect();
     TOLD.into_iter()
         .filter_map(|name| {
-            let column = names.iter().position(|found| *found == name)?;
+            let column = names.iter().position(|column| *column == name)?;
             Some((name, rows.iter().filter_map(|row| row.get(column)).sum()))
         })
         .collect()

@@ -90,7 +90,7 @@ enum Arrival {
 }
 
 /// A mechanism, the fragments whose ports it has to know, and those that it takes together.
-struct Way {
+struct Passage {
     mechanism: Mechanism,
     fragments: VirtualReassembly,
     packets: Reassembly,
@@ -105,18 +105,18 @@ pub fn translate() -> ExitCode {
 
 /// Takes the first line for the mechanism, and answers every other one.
 fn answers() -> impl FnMut(Option<&[u8]>) -> Result<Option<Line>, String> {
-    let mut way: Option<Way> = None;
-    move |line| match (&mut way, line) {
+    let mut passage: Option<Passage> = None;
+    move |line| match (&mut passage, line) {
         (None, Some(line)) => {
-            way = Some(Way::of(Mechanism::read(line)?));
+            passage = Some(Passage::of(Mechanism::read(line)?));
             Ok(None)
         }
-        (Some(way), Some(line)) => {
+        (Some(passage), Some(line)) => {
             let Question { packet, time_ns } = asked::read(line)?;
-            Ok(Some(Line::Answer(way.answer(&asked::bytes_of(&packet)?, Duration::from_nanos(time_ns)))))
+            Ok(Some(Line::Answer(passage.answer(&asked::bytes_of(&packet)?, Duration::from_nanos(time_ns)))))
         }
-        (way, None) => {
-            let in_vain = way.as_mut().map_or(0, Way::fragments_in_vain);
+        (passage, None) => {
+            let in_vain = passage.as_mut().map_or(0, Passage::fragments_in_vain);
             Ok((in_vain > 0).then_some(Line::End { fragments_in_vain: in_vain }))
         }
     }
@@ -190,7 +190,7 @@ impl Mechanism {
     }
 }
 
-impl Way {
+impl Passage {
     fn of(mechanism: Mechanism) -> Self {
         Self {
             mechanism,
@@ -321,27 +321,27 @@ mod tests {
     #[test]
     fn a_tunnel_carries_a_packet_in_and_says_what_it_dropped() {
         let question = format!(r#"{{"packet": "{UDP6}"}}"#);
-        let (found, end) = answers(&[SIX_IN_FOUR, &question, r#"{"packet": ""}"#]);
+        let (given, end) = answers(&[SIX_IN_FOUR, &question, r#"{"packet": ""}"#]);
         assert_eq!(end, Ok(()));
         assert_eq!(
-            (&found[0]["verdict"], &found[0]["reason"], &found[0]["section"]),
+            (&given[0]["verdict"], &given[0]["reason"], &given[0]["section"]),
             (&json!("translated"), &json!("encapsulated"), &json!("RFC 4213 section 3.5"))
         );
-        assert_eq!(found[0]["words"], "The outer headers are put before the packet.");
-        let outer = found[0]["packets"][0].as_str().expect("hexadecimal");
+        assert_eq!(given[0]["words"], "The outer headers are put before the packet.");
+        let outer = given[0]["packets"][0].as_str().expect("hexadecimal");
         assert!(outer.starts_with("45000048") && outer.ends_with(UDP6), "{outer}");
-        assert_eq!((&found[1]["verdict"], &found[1]["packets"]), (&json!("dropped"), &json!([])));
+        assert_eq!((&given[1]["verdict"], &given[1]["packets"]), (&json!("dropped"), &json!([])));
     }
 
     #[test]
     fn siit_is_told_its_settings() {
         let from_host = UDP6.replacen("20010db8000100000000000000000001", "20010db8000000000000000000000001", 1);
         let to_ipv4 = from_host.replacen("20010db8000200000000000000000002", "0064ff9b0001000000000000c6120202", 1);
-        let (found, end) = answers(&[SIIT, &format!(r#"{{"packet": "{to_ipv4}"}}"#), r#"{"packet": "60"}"#]);
+        let (given, end) = answers(&[SIIT, &format!(r#"{{"packet": "{to_ipv4}"}}"#), r#"{"packet": "60"}"#]);
         assert_eq!(end, Ok(()));
-        assert_eq!((&found[0]["verdict"], &found[0]["reason"]), (&json!("translated"), &json!("to-ipv4")));
-        assert!(found[0]["packets"][0].as_str().expect("hexadecimal").ends_with("64617461"));
-        assert_eq!((&found[1]["verdict"], &found[1]["reason"]), (&json!("dropped"), &json!("malformed")));
+        assert_eq!((&given[0]["verdict"], &given[0]["reason"]), (&json!("translated"), &json!("to-ipv4")));
+        assert!(given[0]["packets"][0].as_str().expect("hexadecimal").ends_with("64617461"));
+        assert_eq!((&given[1]["verdict"], &given[1]["reason"]), (&json!("dropped"), &json!("malformed")));
     }
 
     #[test]
@@ -363,8 +363,8 @@ mod tests {
             (&[&SIX_IN_FOUR.replace("192.0.2.2", "192.0.2.1")], "remote and local are both 192.0.2.1"),
             (&[&" ".repeat(MAX_LINE_BYTES + 1)], "line 1: a line has at most 262144 bytes"),
         ] {
-            let found = refusal(lines);
-            assert!(found.contains(words), "{found}");
+            let given = refusal(lines);
+            assert!(given.contains(words), "{given}");
         }
         assert_eq!(
             refusal(&[r#"{"mechanism": "siit", "siit": {"told": ["x"]}}"#]),
@@ -391,8 +391,8 @@ mod tests {
             mechanism in prop::sample::select(&[SIX_IN_FOUR, SIIT, NAT64][..]),
         ) {
             let question = json!({ "packet": hex(&packet) }).to_string();
-            let (found, end) = answers(&[mechanism, &question]);
-            prop_assert_eq!((found.len(), end), (1, Ok(())));
+            let (given, end) = answers(&[mechanism, &question]);
+            prop_assert_eq!((given.len(), end), (1, Ok(())));
         }
 
         #[test]
@@ -416,9 +416,9 @@ mod tests {
                 json!({ "packet": hex(&packet) }).to_string()
             });
             let lines: Vec<_> = std::iter::once(NAT64.to_owned()).chain(fragments).collect();
-            let (found, end) = answers(&lines.iter().map(String::as_str).collect::<Vec<_>>());
+            let (given, end) = answers(&lines.iter().map(String::as_str).collect::<Vec<_>>());
             prop_assert_eq!(end, Ok(()));
-            prop_assert!(found.len() == parts.len() || found.len() == parts.len() + 1, "{:?}", found);
+            prop_assert!(given.len() == parts.len() || given.len() == parts.len() + 1, "{:?}", given);
         }
     }
 }

@@ -19,7 +19,7 @@ pub struct Arrivals {
     window: Option<Window>,
     series: Series<Interval>,
     /// Count of missing numbers at the last arrival: each interval of the series counts the change.
-    told_missing: u64,
+    noted_missing: u64,
 }
 
 /// The time from the first arrival to the last.
@@ -58,7 +58,7 @@ impl Arrivals {
             unique_bytes: 0,
             window: None,
             series: Series::new(interval_ns),
-            told_missing: 0,
+            noted_missing: 0,
         }
     }
 
@@ -74,8 +74,8 @@ impl Arrivals {
         let missing = self.ledger.lost_middle();
         interval.datagrams += 1;
         interval.bytes += bytes;
-        interval.lost_middle += missing as i64 - self.told_missing as i64;
-        self.told_missing = missing;
+        interval.lost_middle += missing as i64 - self.noted_missing as i64;
+        self.noted_missing = missing;
         if is_first { Entry::First(received_ns) } else { Entry::Other }
     }
 

@@ -190,8 +190,8 @@ impl Page {
         let otherwise = |word: usize| if is_missing { bits.words[word] } else { !bits.words[word] };
         let from = index / 64;
         let rest = otherwise(from) & (u64::MAX << (index % 64));
-        let found = std::iter::once((from, rest)).chain((from + 1..PAGE_WORDS).map(|word| (word, otherwise(word))));
-        let next = found.filter(|(_, ones)| *ones != 0).map(|(word, ones)| 64 * word + ones.trailing_zeros() as usize);
+        let words = std::iter::once((from, rest)).chain((from + 1..PAGE_WORDS).map(|word| (word, otherwise(word))));
+        let next = words.filter(|(_, ones)| *ones != 0).map(|(word, ones)| 64 * word + ones.trailing_zeros() as usize);
         (is_missing, { next }.next())
     }
 

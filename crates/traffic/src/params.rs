@@ -217,27 +217,27 @@ impl<'a> Params<'a> {
             form.bounds = json!({"type": "choice", "choices": words});
         }
         self.unless_given(words.first().copied());
-        let found = match text {
+        let choice = match text {
             None => choices.first(),
             Some(text) => choices.iter().find(|(word, _)| *word == text),
         };
-        found.map(|(_, value)| *value).ok_or_else(|| {
+        choice.map(|(_, value)| *value).ok_or_else(|| {
             self.refuse(format!("`{name}` must be one of {}, not {:?}", words.join(", "), text.unwrap_or_default()))
         })
     }
 
     /// Exactly one of these limits (`duration_ns`, `count`, `bytes`).
     pub fn limit(&mut self, names: &[&'static str]) -> Result<Limit> {
-        let mut found = Vec::new();
+        let mut limits = Vec::new();
         for &name in names {
             let limit = match name {
                 "duration_ns" => self.integer(name, 1..=MAX_TIME_NS)?.map(Limit::Duration),
                 "count" => self.integer(name, 1..=u64::MAX)?.map(Limit::Count),
                 _ => self.integer(name, 1..=u64::MAX)?.map(Limit::Bytes),
             };
-            found.extend(limit);
+            limits.extend(limit);
         }
-        match found[..] {
+        match limits[..] {
             [limit] => Ok(limit),
             _ => Err(self.refuse(format!("exactly one of `{}` must be given", names.join("`, `")))),
         }

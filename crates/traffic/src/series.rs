@@ -113,13 +113,13 @@ mod tests {
 
     #[test]
     fn series_of_several_streams_add_up() {
-        let mut one = Series::<u64>::new(10);
-        *one.at(5) += 1;
+        let mut series = Series::<u64>::new(10);
+        *series.at(5) += 1;
         let mut two = Series::<u64>::new(10);
         *two.at(5) += 2;
         *two.at(15) += 4;
-        one.merge(&two, |mine, theirs| *mine += theirs);
-        assert_eq!(one.slots(), [3, 4]);
+        series.merge(&two, |mine, theirs| *mine += theirs);
+        assert_eq!(series.slots(), [3, 4]);
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub struct Token(pub [u8; 16]);
 
 impl PartialEq for Token {
     fn eq(&self, other: &Self) -> bool {
-        let differences = self.0.iter().zip(other.0).fold(0, |sum, (one, other)| sum | (one ^ other));
+        let differences = self.0.iter().zip(other.0).fold(0, |sum, (byte, other)| sum | (byte ^ other));
         std::hint::black_box(differences) == 0
     }
 }

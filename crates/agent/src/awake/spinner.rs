@@ -113,7 +113,10 @@ impl<'a> Seen<'a> {
 
     /// The observations of all spinners.
     pub fn each(counters: &'a Counters) -> impl Iterator<Item = Seen<'a>> {
-        counters.all().chunks_exact(Self::COUNTERS).map(|own| Self { started_ns: &own[0], idle_ns: &own[1] })
+        counters
+            .all()
+            .chunks_exact(Self::COUNTERS)
+            .map(|counters| Self { started_ns: &counters[0], idle_ns: &counters[1] })
     }
 
     /// Time for which something else has run on its processor so far.
@@ -175,8 +178,8 @@ impl PendingWork {
 
 /// Puts the calling thread on a processor, behind all others that want it.
 fn settle(processor: usize) -> Result<(), Failure> {
-    let mut one = CpuSet::new();
-    one.set(processor).and_then(|()| sched_setaffinity(Pid::from_raw(0), &one)).map_err(|error| {
+    let mut set = CpuSet::new();
+    set.set(processor).and_then(|()| sched_setaffinity(Pid::from_raw(0), &set)).map_err(|error| {
         Failure::system(format_args!("running on processor {processor}"), "sched_setaffinity", error)
     })?;
     scheduling::run_when_idle()
@@ -195,7 +198,7 @@ mod tests {
     /// A processor that this test may use.
     fn own_processor() -> usize {
         let allowed = nix::sched::sched_getaffinity(Pid::from_raw(0)).unwrap();
-        (0..CpuSet::count()).find(|&one| allowed.is_set(one).unwrap()).unwrap()
+        (0..CpuSet::count()).find(|&core| allowed.is_set(core).unwrap()).unwrap()
     }
 
     /// Does `work` while a spinner is on that processor.
@@ -223,9 +226,9 @@ mod tests {
         let processor = own_processor();
         beside_a_spinner(processor, |seen| {
             let worker = thread::spawn(move || {
-                let mut one = CpuSet::new();
-                one.set(processor).unwrap();
-                sched_setaffinity(Pid::from_raw(0), &one).unwrap();
+                let mut set = CpuSet::new();
+                set.set(processor).unwrap();
+                sched_setaffinity(Pid::from_raw(0), &set).unwrap();
                 let until = Instant::now() + Duration::from_millis(50);
                 while Instant::now() < until {}
                 Duration::from(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap())

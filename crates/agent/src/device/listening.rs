@@ -12,16 +12,16 @@ const LISTENS: &str = "0A";
 
 /// All of these sockets, such as `tcp 0.0.0.0:53`.
 pub fn read() -> io::Result<Vec<String>> {
-    let mut found = BTreeSet::new();
+    let mut sockets = BTreeSet::new();
     for (file, protocol) in [("tcp", "tcp"), ("tcp6", "tcp"), ("udp", "udp"), ("udp6", "udp")] {
         match fs::read_to_string(format!("/proc/self/net/{file}")) {
-            Ok(text) => found.extend(waiting(&text, protocol)),
+            Ok(text) => sockets.extend(waiting(&text, protocol)),
             // A kernel without IPv6.
             Err(error) if error.kind() == io::ErrorKind::NotFound => (),
             Err(error) => return Err(error),
         }
     }
-    Ok(found.into_iter().take(MAX_TOLD).collect())
+    Ok(sockets.into_iter().take(MAX_TOLD).collect())
 }
 
 fn waiting(text: &str, protocol: &str) -> impl Iterator<Item = String> {

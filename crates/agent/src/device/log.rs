@@ -38,7 +38,7 @@ impl Log {
     pub fn last_line(&self, characters: usize) -> String {
         let (text, _) = self.after(0);
         let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-        line.chars().map(|one| if one.is_control() { ' ' } else { one }).take(characters).collect()
+        line.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(characters).collect()
     }
 }
 

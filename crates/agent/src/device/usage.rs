@@ -60,15 +60,15 @@ fn children(processes: &HashMap<i32, Process>, parent: i32) -> Vec<i32> {
 }
 
 fn all() -> io::Result<HashMap<i32, Process>> {
-    let mut found = HashMap::new();
+    let mut processes = HashMap::new();
     for entry in fs::read_dir("/proc")? {
         let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
         // Some processes end meanwhile.
         if let Some(process) = fs::read_to_string(format!("/proc/{pid}/stat")).ok().as_deref().and_then(parse) {
-            found.insert(pid, process);
+            processes.insert(pid, process);
         }
     }
-    Ok(found)
+    Ok(processes)
 }
 
 /// Reads proc_pid_stat(5). A process may have any name, brackets included.
@@ -104,9 +104,9 @@ mod tests {
 
     #[test]
     fn this_process_has_used_something() {
-        let own = std::process::id() as i32;
-        assert!(running_ns(own).expect("it runs") > 0);
-        assert!(peak_bytes(own).expect("it has memory") > 100_000);
-        assert!(all().expect("there is /proc").contains_key(&own));
+        let pid = std::process::id() as i32;
+        assert!(running_ns(pid).expect("it runs") > 0);
+        assert!(peak_bytes(pid).expect("it has memory") > 100_000);
+        assert!(all().expect("there is /proc").contains_key(&pid));
     }
 }

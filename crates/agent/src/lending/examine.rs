@@ -79,33 +79,34 @@ fn record(interface: &str, even_in_use: bool) -> Result<Record, String> {
     if let Some(why) = refused.or_else(|| in_use.filter(|_| !even_in_use)) {
         return Err(why);
     }
-    let found = uses.find(interface)?;
+    let link = uses.find(interface)?;
     Ok(Record {
         interface: interface.to_owned(),
-        address: found["address"].as_str().unwrap_or_default().to_owned(),
+        address: link["address"].as_str().unwrap_or_default().to_owned(),
         settings: settings(interface),
         offloads: offloads(interface),
         stamps: stamping::setting(interface).ok().map(Setting::words),
-        lines: lines(interface, found)?,
+        lines: lines(interface, link)?,
     })
 }
 
 fn has_flag(link: &Value, flag: &str) -> bool {
-    link["flags"].as_array().is_some_and(|flags| flags.iter().any(|one| one == flag))
+    link["flags"].as_array().is_some_and(|flags| flags.iter().any(|set| set == flag))
 }
 
 fn settings(interface: &str) -> BTreeMap<String, String> {
-    let mut found = BTreeMap::new();
+    let mut settings = BTreeMap::new();
     for family in ["ipv4", "ipv6"] {
         let folder = format!("{family}/conf/{interface}");
         for entry in fs::read_dir(format!("/proc/sys/net/{folder}")).into_iter().flatten().flatten() {
             // Some can only be written.
             if let Ok(value) = fs::read_to_string(entry.path()) {
-                found.insert(format!("{folder}/{}", entry.file_name().to_string_lossy()), value.trim_end().to_owned());
+                settings
+                    .insert(format!("{folder}/{}", entry.file_name().to_string_lossy()), value.trim_end().to_owned());
             }
         }
     }
-    found
+    settings
 }
 
 fn offloads(interface: &str) -> Vec<String> {
@@ -124,15 +125,15 @@ fn offloads(interface: &str) -> Vec<String> {
 }
 
 /// The lines for `ip -batch` that bring it into its state.
-fn lines(interface: &str, found: &Value) -> Result<Vec<String>, String> {
+fn lines(interface: &str, link: &Value) -> Result<Vec<String>, String> {
     let mut lines = Vec::new();
-    if let Some(mode) = found["inet6_addr_gen_mode"].as_str() {
+    if let Some(mode) = link["inet6_addr_gen_mode"].as_str() {
         lines.push(format!("link set dev {interface} addrgenmode {mode}"));
     }
-    let state = if has_flag(found, "UP") { "up" } else { "down" };
-    let segments = found["gso_max_segs"].as_u64().map(|most| format!(" gso_max_segs {most}")).unwrap_or_default();
-    lines.push(format!("link set dev {interface} mtu {}{segments} {state}", found["mtu"]));
-    for address in found["addr_info"].as_array().into_iter().flatten() {
+    let state = if has_flag(link, "UP") { "up" } else { "down" };
+    let segments = link["gso_max_segs"].as_u64().map(|most| format!(" gso_max_segs {most}")).unwrap_or_default();
+    lines.push(format!("link set dev {interface} mtu {}{segments} {state}", link["mtu"]));
+    for address in link["addr_info"].as_array().into_iter().flatten() {
         lines.extend(address_line(interface, address));
     }
     for family in ["-4", "-6"] {
@@ -149,11 +150,11 @@ fn address_line(interface: &str, address: &Value) -> Option<String> {
         return None;
     }
     let text = |key: &str| address[key].as_str();
-    let own = format!("{}/{}", text("local")?, address["prefixlen"]);
+    let prefix = format!("{}/{}", text("local")?, address["prefixlen"]);
     // If the address has a peer, the length is the peer's.
     let mut line = match text("address") {
         Some(peer) => format!("address replace {} peer {peer}/{}", text("local")?, address["prefixlen"]),
-        None => format!("address replace {own}"),
+        None => format!("address replace {prefix}"),
     };
     for (key, word) in [("broadcast", "broadcast"), ("scope", "scope"), ("label", "label")] {
         if let Some(value) = text(key) {

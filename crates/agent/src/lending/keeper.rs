@@ -131,7 +131,7 @@ fn namespace(path: &str) -> Result<File, String> {
 }
 
 fn inode(namespace: &File) -> Result<u64, String> {
-    namespace.metadata().map(|found| found.ino()).map_err(|error| format!("looking at a network namespace: {error}"))
+    namespace.metadata().map(|file| file.ino()).map_err(|error| format!("looking at a network namespace: {error}"))
 }
 
 /// The node may be gone.

@@ -90,7 +90,7 @@ impl Uses {
         if let Some(master) = link["master"].as_str() {
             return Some(format!("it is a port of {master}; remove it from {master}, or {ANOTHER}"));
         }
-        let above = self.links.iter().find(|one| stands_on(one, link)).and_then(name)?;
+        let above = self.links.iter().find(|other| stands_on(other, link)).and_then(name)?;
         Some(format!("{above} is built on it and would not survive a move; remove {above}, or {ANOTHER}"))
     }
 
@@ -120,10 +120,10 @@ impl Uses {
     }
 
     fn kept(&self, link: &Value) -> Option<String> {
-        let own =
+        let kept =
             addresses(link).find(|address| address["scope"] != "link").and_then(|address| address["local"].as_str());
-        if let Some(own) = own {
-            return Some(format!("it has the address {own}; remove that address"));
+        if let Some(kept) = kept {
+            return Some(format!("it has the address {kept}; remove that address"));
         }
         let leads = |route: &&Value| route["dev"].as_str() == name(link) && !comes_by_itself(route);
         let route = destination(self.routes.iter().find(leads)?);
@@ -142,12 +142,12 @@ impl SshConnection {
 
 /// True if an interface is made of another one, or of an address of it, as VLANs and tunnels are. A veth names its peer
 /// in the same place, but is not made of it.
-fn stands_on(one: &Value, link: &Value) -> bool {
-    let about = &one["linkinfo"]["info_data"];
+fn stands_on(above: &Value, link: &Value) -> bool {
+    let about = &above["linkinfo"]["info_data"];
     let is_on = |below: &Value| below.is_string() && *below == link["ifname"];
     let is_at = |address: &Value| address["local"].is_string() && address["local"] == about["local"];
-    let is_peer = one["linkinfo"]["info_kind"] == "veth" || !one["link_netnsid"].is_null();
-    (is_on(&one["link"]) && !is_peer) || is_on(&about["link"]) || addresses(link).any(is_at)
+    let is_peer = above["linkinfo"]["info_kind"] == "veth" || !above["link_netnsid"].is_null();
+    (is_on(&above["link"]) && !is_peer) || is_on(&about["link"]) || addresses(link).any(is_at)
 }
 
 /// True if a socket is bound to an interface: `*:eth1` of packets, `0.0.0.0%eth1:68` of others.
@@ -169,7 +169,7 @@ fn sockets(which: &str) -> Result<Vec<String>, String> {
 
 fn listed(answer: Value) -> Vec<Value> {
     let Value::Array(all) = answer else { return Vec::new() };
-    all.into_iter().filter(|one| one.as_object().is_some_and(|one| !one.is_empty())).collect()
+    all.into_iter().filter(|entry| entry.as_object().is_some_and(|entry| !entry.is_empty())).collect()
 }
 
 fn name(link: &Value) -> Option<&str> {
@@ -198,9 +198,9 @@ mod tests {
 
     use super::*;
 
-    fn with(mut own: Value, more: &Value) -> Value {
-        own.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
-        own
+    fn with(mut link: Value, more: &Value) -> Value {
+        link.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        link
     }
 
     fn ether(more: &Value) -> Value {
@@ -210,13 +210,13 @@ mod tests {
         )
     }
 
-    fn refused(own: Value, other: Value) -> Option<String> {
-        Uses { links: vec![own, other], ..Uses::default() }.against("eth1").refused
+    fn refused(link: Value, other: Value) -> Option<String> {
+        Uses { links: vec![link, other], ..Uses::default() }.against("eth1").refused
     }
 
     #[test]
     fn what_is_part_of_something_else_is_refused() {
-        let refused = |own: Value| refused(own, json!({})).expect("a reason");
+        let refused = |link: Value| refused(link, json!({})).expect("a reason");
         assert_eq!(
             refused(ether(&json!({"master": "br0"}))),
             "it is a port of br0; remove it from br0, or name another one"
@@ -241,8 +241,8 @@ mod tests {
     #[test]
     fn what_routes_need_is_refused_or_in_use_or_kept() {
         let against = |route: Value| {
-            let own = ether(&json!({"addr_info": []}));
-            Uses { links: vec![own], routes: vec![route], ..Uses::default() }.against("eth1")
+            let link = ether(&json!({"addr_info": []}));
+            Uses { links: vec![link], routes: vec![route], ..Uses::default() }.against("eth1")
         };
         let several = against(json!({"dst": "default", "nexthops": [{"dev": "eth1"}, {"dev": "eth2"}]}));
         assert_eq!(
@@ -255,9 +255,9 @@ mod tests {
         let way_out = against(json!({"dst": "default", "dev": "eth1", "protocol": "ra", "table": "100"}));
         let reason = "it has the machine's default route; name another one";
         assert_eq!(way_out, Objections { in_use: Some(reason.to_owned()), ..Objections::default() });
-        let way = against(json!({"dst": "203.0.113.0/24", "dev": "eth1"}));
+        let objections = against(json!({"dst": "203.0.113.0/24", "dev": "eth1"}));
         let reason = "the route to 203.0.113.0/24 leads over it; remove that route";
-        assert_eq!(way, Objections { has: Some(reason.to_owned()), ..Objections::default() });
+        assert_eq!(objections, Objections { has: Some(reason.to_owned()), ..Objections::default() });
         assert_eq!(against(json!({"dst": "192.0.2.0/24", "dev": "eth1", "protocol": "kernel"})), Objections::default());
         assert_eq!(against(json!({"dst": "203.0.113.0/24", "dev": "eth2"})), Objections::default());
     }

@@ -130,7 +130,7 @@ impl Claim {
         let inode = file.metadata().map_err(doing)?.ino();
         match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
             // Whoever had it has removed it meanwhile: it is not the one that others will lock.
-            Ok(_) if fs::metadata(&lock_path).map(|found| found.ino()).ok() != Some(inode) => Ok(None),
+            Ok(_) if fs::metadata(&lock_path).map(|file| file.ino()).ok() != Some(inode) => Ok(None),
             Ok(lock) => Ok(Some(Self { interface: interface.to_owned(), path, _lock: lock })),
             Err((_, Errno::EWOULDBLOCK)) => Ok(None),
             Err((_, errno)) => Err(doing(errno.into())),

@@ -58,9 +58,9 @@ impl ClientFlows {
     pub fn take(&self, workload: &str, params: &Map<String, Value>) -> Result<Held, Failure> {
         let count = flows_of(params);
         let mut all_taken = self.all.lock();
-        let own = self.taken.load(Ordering::Relaxed);
+        let of_client = self.taken.load(Ordering::Relaxed);
         for (whose, taken, limit, most) in [
-            ("this client", own, "--max-client-flows", self.all.max_client_flows),
+            ("this client", of_client, "--max-client-flows", self.all.max_client_flows),
             ("all clients together", *all_taken, "--max-flows", self.all.max_flows),
         ] {
             if count > most.saturating_sub(taken) {
@@ -130,10 +130,10 @@ mod tests {
     #[test]
     fn a_client_and_all_of_them_have_a_limit_and_what_ends_is_free_again() {
         let all = Flows::new(10, 15);
-        let (one, other) = (all.of_client(), all.of_client());
-        let held = take(&one, json!({"streams": 8})).expect("there is room");
-        assert_eq!(refused(&one, 3), (json!("--max-client-flows"), json!(10), json!(8)));
-        let rest = take(&one, json!({"streams": 2})).expect("there is room");
+        let (client, other) = (all.of_client(), all.of_client());
+        let held = take(&client, json!({"streams": 8})).expect("there is room");
+        assert_eq!(refused(&client, 3), (json!("--max-client-flows"), json!(10), json!(8)));
+        let rest = take(&client, json!({"streams": 2})).expect("there is room");
         assert_eq!(refused(&other, 6), (json!("--max-flows"), json!(15), json!(10)));
         drop((held, rest));
         drop(take(&other, json!({"streams": 10})).expect("there is room"));

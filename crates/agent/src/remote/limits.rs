@@ -70,16 +70,16 @@ impl Limits {
         let streams = asked("streams").unwrap_or(1);
         within("streams", streams, MAX_STREAMS, "streams")?;
         within("in_flight", asked("in_flight").unwrap_or(1), MAX_IN_FLIGHT, "connections in flight")?;
-        let time_ns = asked("duration_ns").unwrap_or(0) + asked("warmup_ns").unwrap_or(0);
+        let time_ns = ["duration_ns", "warmup_ns"].into_iter().filter_map(asked).sum();
         within("duration_ns and warmup_ns together", time_ns, self.max_duration_ns().into(), "--max-duration")?;
         for key in ["bytes", "transfer_bytes"] {
-            within(key, asked(key).unwrap_or(0), self.max_bytes(), "--max-rate for --max-duration")?;
+            within_if_any(key, asked(key), self.max_bytes(), "--max-rate for --max-duration")?;
         }
         for key in ["message_bytes", "response_bytes", "sndbuf_bytes", "rcvbuf_bytes", "window_bytes"] {
-            within(key, asked(key).unwrap_or(0), MAX_MEMORY_BYTES, "memory")?;
+            within_if_any(key, asked(key), MAX_MEMORY_BYTES, "memory")?;
         }
-        let messages = asked("message_bytes").unwrap_or(0) * streams;
-        within("message_bytes of all streams", messages, MAX_MEMORY_BYTES, "memory")?;
+        let messages = asked("message_bytes").map(|bytes| bytes * streams);
+        within_if_any("message_bytes of all streams", messages, MAX_MEMORY_BYTES, "memory")?;
         if workload == "udp-stream" { self.check_rate(params, &asked) } else { Ok(()) }
     }
 
@@ -110,6 +110,11 @@ impl Limits {
     fn max_bytes(&self) -> u128 {
         u128::from(self.max_rate_bps) * u128::from(self.max_duration_s) / 8
     }
+}
+
+/// What is not asked for is within any limit.
+fn within_if_any(what: &str, asked: Option<u128>, most: u128, limit: &'static str) -> Result<(), Failure> {
+    asked.map_or(Ok(()), |asked| within(what, asked, most, limit))
 }
 
 fn within(what: &str, asked: u128, most: u128, limit: &'static str) -> Result<(), Failure> {

@@ -42,15 +42,15 @@ pub struct Settings {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenDomain {
-    #[serde(default)]
-    own: Option<WrittenRule>,
+    #[serde(default, rename = "own")]
+    of_node: Option<WrittenRule>,
     #[serde(default)]
     rules: Vec<WrittenRule>,
 }
 
 impl From<WrittenDomain> for Domain {
     fn from(written: WrittenDomain) -> Self {
-        Self { own: written.own.map(|rule| rule.0), rules: written.rules.into_iter().map(|rule| rule.0).collect() }
+        Self { own: written.of_node.map(|rule| rule.0), rules: written.rules.into_iter().map(|rule| rule.0).collect() }
     }
 }
 
@@ -69,8 +69,8 @@ struct Named(Clause);
 impl<'de> Deserialize<'de> for Named {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let found = Clause::ALL.iter().find(|clause| clause.name() == text);
-        found.map(|&clause| Self(clause)).ok_or_else(|| de::Error::custom(format!("there is no rule {text:?}")))
+        let clause = Clause::ALL.iter().find(|clause| clause.name() == text);
+        clause.map(|&clause| Self(clause)).ok_or_else(|| de::Error::custom(format!("there is no rule {text:?}")))
     }
 }
 

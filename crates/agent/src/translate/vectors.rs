@@ -38,12 +38,12 @@ fn every_vector_of_a_translator_has_its_outcome() {
     let (tunnelled, count) = reasons_of("softwires");
     assert!(count >= 53, "{count} vectors");
     let names: BTreeSet<_> = Clause::ALL.iter().map(|clause| clause.name().to_owned()).collect();
-    let found: BTreeSet<_> =
+    let tested: BTreeSet<_> =
         [stateless, stateful, tunnelled].into_iter().flatten().filter(|reason| names.contains(reason)).collect();
     // These clauses are only counted, with the packet that shows that it is too late.
     let counted = [Clause::FirstFragmentMissing, Clause::TooManyFragments];
     let all = Clause::ALL.iter().filter(|clause| !counted.contains(clause));
-    assert_eq!(found, all.map(|clause| clause.name().to_owned()).collect());
+    assert_eq!(tested, all.map(|clause| clause.name().to_owned()).collect());
 }
 
 /// The reasons of the vectors in a folder, and how many vectors there are.
@@ -58,9 +58,9 @@ fn reasons_of(folder: &str) -> (BTreeSet<String>, usize) {
         let text = fs::read_to_string(&path).expect("text");
         let vector: Vector = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
         let expected = json!([vector.verdict, vector.reason, vector.packets]);
-        let found = decided(&vector).unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
-        if found != expected {
-            wrong.push(format!("{name}:\n  gives {found}\n    not {expected}"));
+        let decision = decided(&vector).unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
+        if decision != expected {
+            wrong.push(format!("{name}:\n  gives {decision}\n    not {expected}"));
         }
         reasons.insert(vector.reason);
         count += 1;

@@ -124,11 +124,11 @@ mod tests {
             (Distribution::Gamma { mean: 8.0, shape: 4.0 }, 4.0),
             (Distribution::Gamma { mean: 2.0, shape: 0.25 }, 4.0),
         ] {
-            let (mean, found) = moments(distribution);
+            let (mean, measured) = moments(distribution);
             // Five standard errors of the mean.
             let error = 5.0 * stdev / (DRAWS as f64).sqrt();
             assert!((mean - distribution.mean()).abs() <= error + 1e-9, "{distribution:?}: mean {mean}");
-            assert!((found - stdev).abs() <= 0.03 * stdev + 1e-6, "{distribution:?}: standard deviation {found}");
+            assert!((measured - stdev).abs() <= 0.03 * stdev + 1e-6, "{distribution:?}: standard deviation {measured}");
         }
     }
 

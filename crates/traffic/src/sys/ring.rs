@@ -60,7 +60,7 @@ pub struct Frame<'a> {
 
 /// A frame in the ring, whose time may be the kernel's or that of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Found<'a> {
+struct Stamped<'a> {
     bytes: &'a [u8],
     time_ns: u64,
     is_hardware: bool,
@@ -124,10 +124,10 @@ impl Ring {
 
     /// Gives the frames of the next block to `each`. Returns true if the kernel has handed a block over.
     pub fn take(&mut self, mut each: impl FnMut(Frame<'_>)) -> bool {
-        self.take_found(|found| each(Frame { bytes: found.bytes, realtime_ns: found.time_ns }))
+        self.take_stamped(|frame| each(Frame { bytes: frame.bytes, realtime_ns: frame.time_ns }))
     }
 
-    fn take_found(&mut self, mut each: impl FnMut(Found<'_>)) -> bool {
+    fn take_stamped(&mut self, mut each: impl FnMut(Stamped<'_>)) -> bool {
         // SAFETY: a block is inside the mapping, which lives as long as this value.
         let start = unsafe { self.memory.start().add(self.next_block * BLOCK_BYTES) };
         // SAFETY: the status is an aligned word of the block, which the kernel and this process both write whole.
@@ -166,7 +166,7 @@ impl StampedRing {
     /// Gives the frames of the next block to `each`, with the time of each by the interface's clock where it was
     /// stamped. Returns true if there was a block.
     pub fn take(&mut self, mut each: impl FnMut(&[u8], Option<u64>)) -> bool {
-        self.0.take_found(|found| each(found.bytes, found.is_hardware.then_some(found.time_ns)))
+        self.0.take_stamped(|frame| each(frame.bytes, frame.is_hardware.then_some(frame.time_ns)))
     }
 }
 
@@ -262,20 +262,20 @@ pub fn set<T>(socket: &impl AsFd, level: i32, name: i32, value: &T) -> io::Resul
 }
 
 /// The frames in a block. Nothing that a block says makes this read outside it.
-fn frames(block: &[u8], each: &mut impl FnMut(Found<'_>)) {
+fn frames(block: &[u8], each: &mut impl FnMut(Stamped<'_>)) {
     let count = word(block, BLOCK_COUNT_AT).unwrap_or(0);
     let mut at = word(block, BLOCK_FIRST_AT).unwrap_or(0) as usize;
     for _ in 0..count {
         let Some(header) = block.get(at..) else { return };
-        let found = || {
+        let read = || {
             let mac = u16::from_ne_bytes(*header.get(MAC_AT..)?.first_chunk()?);
             let bytes = header.get(usize::from(mac)..)?.get(..word(header, LENGTH_AT)? as usize)?;
             let seconds = u64::from(word(header, SECONDS_AT)?);
             let time_ns = seconds * 1_000_000_000 + u64::from(word(header, NANOSECONDS_AT)?);
             let is_hardware = word(header, FRAME_STATUS_AT)? & STATUS_HARDWARE != 0;
-            Some((Found { bytes, time_ns, is_hardware }, word(header, NEXT_AT)? as usize))
+            Some((Stamped { bytes, time_ns, is_hardware }, word(header, NEXT_AT)? as usize))
         };
-        let Some((frame, next)) = found() else { return };
+        let Some((frame, next)) = read() else { return };
         each(frame);
         if next == 0 {
             return;
@@ -310,9 +310,9 @@ mod tests {
         }
         block[48 + 82..48 + 87].copy_from_slice(b"first");
         block[176 + 82..176 + 85].copy_from_slice(b"two");
-        let mut found = Vec::new();
-        frames(&block, &mut |frame| found.push((frame.bytes.to_vec(), frame.time_ns, frame.is_hardware)));
-        assert_eq!(found, [(b"first".to_vec(), 2_000_000_007, false), (b"two".to_vec(), 2_000_000_007, true)]);
+        let mut taken = Vec::new();
+        frames(&block, &mut |frame| taken.push((frame.bytes.to_vec(), frame.time_ns, frame.is_hardware)));
+        assert_eq!(taken, [(b"first".to_vec(), 2_000_000_007, false), (b"two".to_vec(), 2_000_000_007, true)]);
     }
 
     /// Runs the filter on a frame, with the operations that it is made of, as bpf(4) has them. Returns true if it takes
@@ -324,20 +324,20 @@ mod tests {
         const JUMP: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
         let (mut at, mut value) = (0, 0);
         loop {
-            let one = program[at];
+            let instruction = program[at];
             at += 1;
             let loaded = |bytes: usize| {
-                let bytes = frame.get(one.k as usize..)?.get(..bytes)?;
+                let bytes = frame.get(instruction.k as usize..)?.get(..bytes)?;
                 Some(bytes.iter().fold(0_u32, |word, byte| (word << 8) | u32::from(*byte)))
             };
-            match u32::from(one.code) {
+            match u32::from(instruction.code) {
                 code @ (LOAD_WORD | LOAD_HALF) => match loaded(if code == LOAD_WORD { 4 } else { 2 }) {
                     Some(word) => value = word,
                     None => return false,
                 },
-                MODULO => value %= one.k,
-                JUMP => at += usize::from(if value == one.k { one.jt } else { one.jf }),
-                _ => return one.k > 0,
+                MODULO => value %= instruction.k,
+                JUMP => at += usize::from(if value == instruction.k { instruction.jt } else { instruction.jf }),
+                _ => return instruction.k > 0,
             }
         }
     }

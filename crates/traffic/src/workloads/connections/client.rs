@@ -10,7 +10,7 @@ use sixbench_measure::histogram::TimesTally;
 use sixbench_measure::{clock, cpu};
 use socket2::Socket;
 
-use super::held::{CHECK, Failed, Held, Step, Ways};
+use super::held::{CHECK, Destinations, Failed, Held, Step};
 use super::round::{Next, Round};
 use super::{ConnectionsParams, Transport, allow_descriptors};
 use crate::workloads::tcp::options::GrantedOptions;
@@ -31,9 +31,9 @@ const DOING: &str = "holding connections";
 pub fn run(endpoint: &Endpoint, params: &ConnectionsParams, stop: &Stop) -> Result<ClientResult> {
     allow_descriptors(params.count)?;
     let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|e| Error::system(DOING, "epoll_create1", e))?;
-    let ways = Ways::new(endpoint, params)?;
+    let destinations = Destinations::new(endpoint, params)?;
     let held = Vec::with_capacity(params.count as usize);
-    let mut client = Client { endpoint, params, stop, epoll, ways, held };
+    let mut client = Client { endpoint, params, stop, epoll, destinations, held };
     let _timers = params.rate.map(|_| clock::PreciseTimers::new());
     let started_ns = clock::monotonic_ns();
     let from = cpu::sample();
@@ -106,7 +106,7 @@ struct Client<'a> {
     params: &'a ConnectionsParams,
     stop: &'a Stop,
     epoll: Epoll,
-    ways: Ways,
+    destinations: Destinations,
     /// Connections by number; absent are those that failed.
     held: Vec<Option<Held>>,
 }
@@ -116,7 +116,7 @@ impl Client<'_> {
         self.go_round(self.params.count, |client, number, round| {
             round.begin(number as usize, clock::monotonic_ns());
             client.held.push(None);
-            match Held::open(&mut client.ways, number, client.endpoint) {
+            match Held::open(&mut client.destinations, number, client.endpoint) {
                 Ok((held, step)) => {
                     client.watch(&held.socket, number)?;
                     client.held[number as usize] = Some(held);
@@ -186,7 +186,7 @@ impl Client<'_> {
     /// Advances a connection that waits. Others are looked at when they are asked next.
     fn advance(&mut self, index: usize, round: &mut Round) {
         let Some(held) = self.held[index].as_mut().filter(|held| held.is_waiting()) else { return };
-        let step = held.advance(&self.ways, self.endpoint);
+        let step = held.advance(&self.destinations, self.endpoint);
         self.note(index, step, round);
     }
 

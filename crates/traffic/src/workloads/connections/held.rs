@@ -18,7 +18,7 @@ pub const OPENING: u8 = 0;
 pub const CHECK: u8 = 1;
 
 /// The destinations of connections, as many as ports of the server, and the sockets to reach them.
-pub enum Ways {
+pub enum Destinations {
     Tcp(Vec<Route>),
     Udp {
         local: IpAddr,
@@ -28,7 +28,7 @@ pub enum Ways {
     },
 }
 
-impl Ways {
+impl Destinations {
     /// Destinations at the ports of the server, the first of which is the endpoint's.
     pub fn new(endpoint: &Endpoint, params: &ConnectionsParams) -> Result<Self> {
         let ports = (0..params.server_ports).map(|number| endpoint.port.wrapping_add(number));
@@ -117,17 +117,21 @@ impl From<io::Error> for Failed {
 
 impl Held {
     /// Begins to connect.
-    pub fn open(ways: &mut Ways, number: u64, endpoint: &Endpoint) -> std::result::Result<(Self, Step), Failed> {
-        let socket = ways.open(number)?;
+    pub fn open(
+        destinations: &mut Destinations,
+        number: u64,
+        endpoint: &Endpoint,
+    ) -> std::result::Result<(Self, Step), Failed> {
+        let socket = destinations.open(number)?;
         let mut held = Self { socket, number, stage: Stage::Connecting, since_ns: clock::monotonic_ns() };
-        if matches!(ways, Ways::Udp { .. }) {
+        if matches!(destinations, Destinations::Udp { .. }) {
             held.ask(endpoint, OPENING)?;
             return Ok((held, Step::Waits));
         }
-        let mut step = held.advance(ways, endpoint)?;
+        let mut step = held.advance(destinations, endpoint)?;
         if step == Step::Waits {
             // The first call only sends the SYN: over a short path its answer is there already.
-            step = held.advance(ways, endpoint)?;
+            step = held.advance(destinations, endpoint)?;
         }
         Ok((held, step))
     }
@@ -169,9 +173,9 @@ impl Held {
     }
 
     /// Goes on as far as it can.
-    pub fn advance(&mut self, ways: &Ways, endpoint: &Endpoint) -> std::result::Result<Step, Failed> {
+    pub fn advance(&mut self, destinations: &Destinations, endpoint: &Endpoint) -> std::result::Result<Step, Failed> {
         if self.stage == Stage::Connecting {
-            if !ways.is_connected(self.number, &self.socket)? {
+            if !destinations.is_connected(self.number, &self.socket)? {
                 return Ok(Step::Waits);
             }
             return Ok(self.done());

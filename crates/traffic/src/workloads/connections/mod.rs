@@ -116,7 +116,7 @@ fn request(token: &Token, round: u8) -> [u8; REQUEST_BYTES] {
 /// The number of the round, where it is a request of the trial.
 fn round_of(bytes: &[u8], token: &Token) -> Option<u8> {
     match bytes.split_at_checked(16)? {
-        (own, &[round]) if own == token.0 => Some(round),
+        (given, &[round]) if given == token.0 => Some(round),
         _ => None,
     }
 }

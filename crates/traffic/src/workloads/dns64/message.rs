@@ -89,14 +89,17 @@ pub fn judge(answer: &[u8], number: u32, prefix: &Prefix6) -> Verdict {
     if message.header.rcode() != 0 {
         return Verdict::Failed(message.header.rcode());
     }
-    let asks = |one: &Question| one.kind == Kind::AAAA && one.class == CLASS_IN && is_name(&one.name, number);
+    let is_asked = |question: &Question| {
+        question.kind == Kind::AAAA && question.class == CLASS_IN && is_name(&question.name, number)
+    };
     let is_right = |kind, name: &Name, data: &[u8]| {
         kind == Kind::AAAA && is_name(name, number) && data == prefix.embed(Ipv4Addr::from_bits(number)).octets()
     };
-    let is_answer = matches!(&message.questions[..], [one] if asks(one)) && !message.header.is_truncated();
+    let is_answer =
+        matches!(&message.questions[..], [question] if is_asked(question)) && !message.header.is_truncated();
     let [answers, ..] = &message.sections;
     match &answers[..] {
-        [one] if is_answer && is_right(one.kind, &one.name, one.data.1) => Verdict::Right,
+        [record] if is_answer && is_right(record.kind, &record.name, record.data.1) => Verdict::Right,
         _ => Verdict::Wrong,
     }
 }
@@ -151,8 +154,8 @@ pub fn reply(asked: &[u8], synthesising: Option<&Prefix6>) -> Option<Vec<u8>> {
 
 /// The place where the zone's name begins in a message that asks for the name; absent where it is in another zone.
 fn place_of(name: &Name, zone: &Name) -> Option<usize> {
-    let (own, end) = (name.wire(), zone.wire());
-    let at = own.len().checked_sub(end.len())?;
+    let (wire, end) = (name.wire(), zone.wire());
+    let at = wire.len().checked_sub(end.len())?;
     let labels_end_there = {
         let mut place = 0;
         let mut labels = name.labels();
@@ -161,7 +164,7 @@ fn place_of(name: &Name, zone: &Name) -> Option<usize> {
         }
         place == at
     };
-    (labels_end_there && own[at..].eq_ignore_ascii_case(end)).then_some(HEADER_BYTES + at)
+    (labels_end_there && wire[at..].eq_ignore_ascii_case(end)).then_some(HEADER_BYTES + at)
 }
 
 fn pointer_to(at: usize) -> [u8; 2] {
@@ -198,9 +201,9 @@ mod tests {
     fn a_question_is_one_to_others() {
         let asked = question(7, NUMBER);
         let message = Message::parse(&asked).unwrap();
-        let [one] = &message.questions[..] else { panic!("one question") };
-        assert_eq!(one.name.to_string(), "198-018-000-254.dns64perf.test.");
-        assert_eq!((one.kind, one.class, message.header.id), (Kind::AAAA, CLASS_IN, 7));
+        let [question] = &message.questions[..] else { panic!("one question") };
+        assert_eq!(question.name.to_string(), "198-018-000-254.dns64perf.test.");
+        assert_eq!((question.kind, question.class, message.header.id), (Kind::AAAA, CLASS_IN, 7));
     }
 
     #[test]

@@ -30,13 +30,13 @@ pub fn serve(ends: Ends, settings: Settings, cancel: &Cancel) -> Result<Box<dyn 
     let engines = Engines::open(&ends, &settings, direction != Direction::Reverse, direction != Direction::Forward)?;
     let Engines { intake, sender, refused, stamper } = engines;
     let engine = SendingEngine { xdp: sender, refused, stamper };
-    let socket = session_socket::open(ends.own.address, 0)?;
+    let socket = session_socket::open(ends.path.address, 0)?;
     let port = datagram_socket::local_port(&socket)?;
     let native = ends.open_native(port)?;
     ThreadServer::start(NAME, port, cancel, move |control| {
-        let opened = opening::meet(&socket, &ends.own, Begins::Server, control)?;
-        let ends = Ends { own: opened.endpoint, ..ends };
-        let payload_bytes = hello::hear(&socket, &ends.own, || control.check())?;
+        let opened = opening::meet(&socket, &ends.path, Begins::Server, control)?;
+        let ends = Ends { path: opened.endpoint, ..ends };
+        let payload_bytes = hello::receive(&socket, &ends.path, || control.check())?;
         ends.introduce(native.as_ref())?;
         let settings = &settings;
         let receive = |intake: Intake| {
@@ -46,7 +46,7 @@ pub fn serve(ends: Ends, settings: Settings, cancel: &Cancel) -> Result<Box<dyn 
         let send = || {
             let outgoing = outgoing((&socket, native.as_ref()), &ends, port, payload_bytes, settings)?;
             let sent = outgoing.send(engine, control.stop())?;
-            end::send(&socket, &ends.own, sent.sent.flow.sent, control.stop())?;
+            end::send(&socket, &ends.path, sent.sent.flow.sent, control.stop())?;
             Ok(sent)
         };
         match (settings.direction, intake) {
@@ -63,7 +63,7 @@ pub fn serve(ends: Ends, settings: Settings, cancel: &Cancel) -> Result<Box<dyn 
 /// The client's side.
 pub fn run(ends: &Ends, settings: &Settings, cancel: &Cancel) -> Result<ClientResult> {
     let stop = Stop::new(cancel);
-    let endpoint = &ends.own;
+    let endpoint = &ends.path;
     let direction = settings.direction;
     let engines = Engines::open(ends, settings, direction != Direction::Forward, direction != Direction::Reverse)?;
     let Engines { intake, sender, refused, stamper } = engines;
@@ -74,7 +74,7 @@ pub fn run(ends: &Ends, settings: &Settings, cancel: &Cancel) -> Result<ClientRe
     datagram_socket::connect(&socket, (endpoint.peer, endpoint.port))?;
     opening::ask(&socket, endpoint, || stop.check())?;
     let payload_bytes = settings.payload_bytes(endpoint.address.is_ipv4());
-    hello::tell(&socket, endpoint, payload_bytes, || stop.check())?;
+    hello::send(&socket, endpoint, payload_bytes, || stop.check())?;
     ends.introduce(native.as_ref())?;
     let rate_pps = settings.rate_reverse_pps;
     let receive = |intake: Intake| {
@@ -100,12 +100,12 @@ fn outgoing<'a>(
     payload_bytes: usize,
     settings: &'a Settings,
 ) -> Result<Outgoing<'a>> {
-    let (own, native, ifindex) = ends.frame_addresses(sockets)?;
-    let (token, is_client) = (ends.own.token.short(), ends.is_client);
+    let (of_path, native, ifindex) = ends.frame_addresses(sockets)?;
+    let (token, is_client) = (ends.path.token.short(), ends.is_client);
     let networks = if is_client { settings.server_networks } else { settings.client_networks };
-    let ports = Ports::new(settings.ports, (port, ends.own.port), token, is_client);
+    let ports = Ports::new(settings.ports, (port, ends.path.port), token, is_client);
     let forms = Forms::new(
-        (&own, native.as_ref()),
+        (&of_path, native.as_ref()),
         networks,
         settings.native,
         ports,

@@ -15,7 +15,7 @@ use crate::{Error, Result, datagram_socket};
 #[derive(Clone)]
 pub struct Ends {
     /// Addresses of the path.
-    pub own: Endpoint,
+    pub path: Endpoint,
     /// Addresses of the other family, if some frames go natively.
     pub native: Option<Endpoint>,
     /// True at the client's side.
@@ -28,12 +28,12 @@ impl Ends {
     pub fn new(endpoints: &[Endpoint], settings: &Settings, is_client: bool) -> Result<Self> {
         let refuse = |reason: &str| Err(Error::BadParams { workload: NAME, reason: reason.to_owned() });
         match (endpoints, settings.native.is_any()) {
-            ([own], false) => Ok(Self { own: own.clone(), native: None, is_client }),
-            ([own, native], true) if own.address.is_ipv4() == native.address.is_ipv4() => {
+            ([path], false) => Ok(Self { path: path.clone(), native: None, is_client }),
+            ([path, native], true) if path.address.is_ipv4() == native.address.is_ipv4() => {
                 refuse("`also` has the family of the path: native frames are of the other one")
             }
             ([_, native], true) if native.is_open() => refuse("`also` has no `peer`, to which native frames go"),
-            ([own, native], true) => Ok(Self { own: own.clone(), native: Some(native.clone()), is_client }),
+            ([path, native], true) => Ok(Self { path: path.clone(), native: Some(native.clone()), is_client }),
             (_, true) => refuse("`native_ratio` needs the addresses of the other family in `also`"),
             (_, false) => {
                 refuse("this workload runs between two addresses: leave out `also`, or give a `native_ratio`")
@@ -48,7 +48,7 @@ impl Ends {
             let ends = (endpoint.peer, endpoint.address);
             Sought::new(ends, networks, endpoint.token.short(), payload_bytes, settings.extensions)
         };
-        (of(&self.own, networks), self.native.as_ref().map(|native| of(native, None)))
+        (of(&self.path, networks), self.native.as_ref().map(|native| of(native, None)))
     }
 
     /// A socket of the other family at the session's port, where the kernel brings native frames as it brings others to
@@ -60,7 +60,7 @@ impl Ends {
     /// Sends a datagram to the peer's end of the other family, so that neighbours know each other.
     pub fn introduce(&self, native_socket: Option<&Socket>) -> Result<()> {
         if let (Some(native), Some(socket)) = (&self.native, native_socket) {
-            datagram_socket::connect(socket, (native.peer, self.own.port))?;
+            datagram_socket::connect(socket, (native.peer, self.path.port))?;
             // A failure to send shows where the neighbour's address is asked for.
             let _ = socket.send(&[0]);
         }
@@ -72,18 +72,18 @@ impl Ends {
         &self,
         (socket, native_socket): (&Socket, Option<&Socket>),
     ) -> Result<(FrameAddresses, Option<FrameAddresses>, u32)> {
-        let (own, ifindex) = next_hop::towards(&self.own, socket)?;
-        let (Some(native), Some(socket)) = (&self.native, native_socket) else { return Ok((own, None, ifindex)) };
+        let (path, ifindex) = next_hop::towards(&self.path, socket)?;
+        let (Some(native), Some(socket)) = (&self.native, native_socket) else { return Ok((path, None, ifindex)) };
         let (native, native_ifindex) = next_hop::towards(native, socket)?;
         if native_ifindex != ifindex {
             let reason = "frames of both families have to leave by one interface; here they have one each".to_owned();
             return Err(Error::BadParams { workload: NAME, reason });
         }
-        Ok((own, Some(native), ifindex))
+        Ok((path, Some(native), ifindex))
     }
 
     /// The address that frames go to.
     pub fn destination(&self) -> IpAddr {
-        self.own.peer
+        self.path.peer
     }
 }

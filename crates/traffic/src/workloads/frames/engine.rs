@@ -58,11 +58,11 @@ impl Engines {
     /// Opens the sockets for frames that the peers of the ends send, and for frames to them.
     pub fn open(ends: &Ends, settings: &Settings, receives: bool, sends: bool) -> Result<Self> {
         // The size does not matter: the signature is in front of it.
-        let (own, native) = ends.sought(0, settings);
-        let places_of = |one: Sought| one.signature_at().map(|at| Place { is_ipv4: one.is_ipv4(), at });
-        let mut places: Vec<Place> = std::iter::once(own).chain(native).flat_map(places_of).collect();
+        let (of_path, native) = ends.sought(0, settings);
+        let places_of = |sought: Sought| sought.signature_at().map(|at| Place { is_ipv4: sought.is_ipv4(), at });
+        let mut places: Vec<Place> = std::iter::once(of_path).chain(native).flat_map(places_of).collect();
         places.dedup();
-        let mark = signature(ends.own.token.short());
+        let mark = signature(ends.path.token.short());
         let sought = receives.then_some((&places[..], mark));
         let (halves, refused) = match settings.engine {
             Engine::Packet => (None, None),
@@ -81,8 +81,8 @@ impl Engines {
                 let doing = "opening a packet socket with a ring for frames, which needs CAP_NET_RAW";
                 Error::system(doing, "socket or mmap", e)
             })?;
-            let stamping = stamper.clone().map(|found| {
-                let stamper = found?;
+            let stamping = stamper.clone().map(|stamper| {
+                let stamper = stamper?;
                 let one_of = stamps::one_of(settings, settings.incoming_pps(ends.is_client));
                 let ring = StampedRing::open(&places, mark, Tag { ifindex: stamper.ifindex, one_of });
                 Ok((stamper, ring.map_err(|error| format!("opening a ring for tagged frames: {error}"))?))
@@ -98,7 +98,7 @@ impl Engines {
 /// An AF_XDP socket at the interface by which the peer is reached.
 fn open_xsk(ends: &Ends, settings: &Settings, sought: Option<(&[Place], u64)>, sends: bool) -> io::Result<xsk::Halves> {
     let unfit = |reason: &str| Err(io::Error::new(io::ErrorKind::Unsupported, reason));
-    if ends.own.is_open() {
+    if ends.path.is_open() {
         return unfit("the peer is not known yet");
     }
     // The other side's frames may have the longer header.
@@ -106,7 +106,7 @@ fn open_xsk(ends: &Ends, settings: &Settings, sought: Option<(&[Place], u64)>, s
         return unfit("the frames are too long");
     }
     let mut client = Client::open()?;
-    let route = client.route(ends.own.peer, Some(ends.own.address), None)?;
+    let route = client.route(ends.path.peer, Some(ends.path.address), None)?;
     let Some(ifindex) = route.and_then(|route| route.link) else { return unfit("there is no route to the peer") };
     let link = client.link(ifindex)?;
     if sends && link.queue.as_deref().is_some_and(|queue| queue != "noqueue") {
@@ -117,7 +117,7 @@ fn open_xsk(ends: &Ends, settings: &Settings, sought: Option<(&[Place], u64)>, s
 
 /// The sending end of a flow.
 pub struct Outlet {
-    way: Sending,
+    means: Sending,
     /// The reason why it does not use XDP, where that was wanted.
     refused: Option<String>,
     /// Times at which the interface has sent tagged frames.
@@ -138,19 +138,19 @@ impl Outlet {
         forms: &Forms,
         ifindex: u32,
     ) -> Result<Self> {
-        let way = match sender {
+        let means = match sender {
             Some(sender) => Sending::Xdp(sender),
             None => Sending::Packets(packet_socket(ifindex)?, FrameBatch::new(AT_ONCE, forms.longest_bytes(), FILL)),
         };
-        if let (Sending::Packets(socket, _), Some(Ok(_))) = (&way, &stamping) {
+        if let (Sending::Packets(socket, _), Some(Ok(_))) = (&means, &stamping) {
             error_queue::ask_for_hardware_times(socket)?;
         }
-        Ok(Self { way, refused, stamping })
+        Ok(Self { means, refused, stamping })
     }
 
     /// Frames that go together at most.
     pub fn at_once(&self) -> usize {
-        match self.way {
+        match self.means {
             Sending::Packets(..) => AT_ONCE,
             Sending::Xdp(_) => xsk::AT_ONCE,
         }
@@ -159,7 +159,7 @@ impl Outlet {
     /// The place of a frame, of the first [`Outlet::at_once`].
     #[inline]
     pub fn place(&mut self, index: usize) -> &mut [u8] {
-        match &mut self.way {
+        match &mut self.means {
             Sending::Packets(_, batch) => batch.place(index),
             Sending::Xdp(sender) => sender.place(index),
         }
@@ -172,7 +172,7 @@ impl Outlet {
         let tags = first.zip(one_of);
         let is_tagged =
             |index: usize| tags.is_some_and(|(first, one_of)| (first + index as u64) % u64::from(one_of) == 0);
-        match &mut self.way {
+        match &mut self.means {
             Sending::Packets(socket, batch) => batch.send(socket.as_fd(), lengths, is_tagged),
             Sending::Xdp(sender) => sender.send(lengths),
         }
@@ -181,7 +181,7 @@ impl Outlet {
     /// Notes when the interface has sent tagged frames, as far as it has reported it. Returns true if it has yet to
     /// report some of the first `sent` frames.
     pub fn note_stamps(&mut self, forms: &Forms, sent: u64) -> bool {
-        let (Sending::Packets(socket, _), Some(Ok(stamps))) = (&self.way, &mut self.stamping) else { return false };
+        let (Sending::Packets(socket, _), Some(Ok(stamps))) = (&self.means, &mut self.stamping) else { return false };
         let mut head = [0; HEAD_BYTES];
         while stamps.awaits_any_of(sent) {
             let Some((length, hardware_ns)) = error_queue::next_sent_frame(socket, &mut head) else { return true };
@@ -195,7 +195,7 @@ impl Outlet {
     /// The engine and the stamps, for a sender's result.
     pub fn tally(&self) -> EngineTally {
         EngineTally {
-            engine: match &self.way {
+            engine: match &self.means {
                 Sending::Packets(..) => "packet socket",
                 Sending::Xdp(sender) => sender.name(),
             },

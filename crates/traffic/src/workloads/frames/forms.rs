@@ -39,7 +39,7 @@ impl NativeShare {
 #[derive(Debug)]
 pub struct Forms {
     /// Frames to each network; the first is the receiver's own address.
-    own: Vec<Template>,
+    of_path: Vec<Template>,
     native: Option<Template>,
     share: NativeShare,
     draws: Draws,
@@ -55,7 +55,7 @@ impl Forms {
     /// The frames of a flow by the way of its own frames and that of native ones; with that token, payload and
     /// extension headers.
     pub fn new(
-        (own, native): (&FrameAddresses, Option<&FrameAddresses>),
+        (of_path, native): (&FrameAddresses, Option<&FrameAddresses>),
         networks: Option<Networks>,
         share: NativeShare,
         ports: Ports,
@@ -64,14 +64,14 @@ impl Forms {
     ) -> Self {
         let template = |addresses: &FrameAddresses| Template::new(addresses, extensions, token, payload_bytes);
         let others = networks.iter().flat_map(Networks::addresses);
-        let to_others = others.map(|destination| template(&FrameAddresses { destination, ..*own }));
-        let own: Vec<Template> = std::iter::once(template(own)).chain(to_others).collect();
+        let to_others = others.map(|destination| template(&FrameAddresses { destination, ..*of_path }));
+        let of_path: Vec<Template> = std::iter::once(template(of_path)).chain(to_others).collect();
         let native = native.map(template);
-        let heads = own.iter().chain(&native).map(Template::head_bytes);
+        let heads = of_path.iter().chain(&native).map(Template::head_bytes);
         Self {
             longest_head_bytes: heads.max().unwrap_or(0),
-            draws: Draws::new(own.len(), token),
-            own,
+            draws: Draws::new(of_path.len(), token),
+            of_path,
             native,
             share,
             ports,
@@ -92,7 +92,7 @@ impl Forms {
             // Its time does not matter.
             Some(Mark::decode(mark.first_chunk()?, 0))
         };
-        let mark = self.own.iter().take(1).chain(&self.native).find_map(mark_of)?;
+        let mark = self.of_path.iter().take(1).chain(&self.native).find_map(mark_of)?;
         (mark.phase == Phase::Measured).then_some(mark.sequence.into())
     }
 
@@ -100,7 +100,7 @@ impl Forms {
     #[inline]
     pub fn write(&self, sequence: u64, mark: &Mark, into: &mut [u8]) -> usize {
         let native = self.native.as_ref().filter(|_| self.share.has(sequence));
-        let template = native.unwrap_or_else(|| &self.own[self.draws.of(sequence)]);
+        let template = native.unwrap_or_else(|| &self.of_path[self.draws.of(sequence)]);
         let head_bytes = template.head_bytes();
         template.write(self.ports.of(sequence), mark, &mut into[..head_bytes]);
         // The end of a longer head.
@@ -135,13 +135,14 @@ mod tests {
 
     #[test]
     fn every_frame_is_read_whatever_was_in_its_place_before() {
-        let (own, native) = (addresses("2001:2::2", "2001:2::3"), addresses("198.18.0.1", "198.18.0.2"));
+        let (of_path, native) = (addresses("2001:2::2", "2001:2::3"), addresses("198.18.0.1", "198.18.0.2"));
         let networks = Networks::parse("2001:2:0:fe00::/64", 255);
         let share = NativeShare::new(0.1);
         let ports = Ports::new(PortChoice::PseudoRandom(7), (1, 2), TOKEN, true);
         for payload_bytes in [18, 19, 500] {
             let form = (TOKEN, payload_bytes);
-            let forms = Forms::new((&own, Some(&native)), networks, share, ports.clone(), Extensions::HopByHop, form);
+            let forms =
+                Forms::new((&of_path, Some(&native)), networks, share, ports.clone(), Extensions::HopByHop, form);
             let sought = |addresses: &FrameAddresses, networks| {
                 Sought::new(
                     (addresses.source, addresses.destination),
@@ -151,7 +152,7 @@ mod tests {
                     Extensions::HopByHop,
                 )
             };
-            let (own, native) = (sought(&own, networks), sought(&native, None));
+            let (of_path, native) = (sought(&of_path, networks), sought(&native, None));
             let mut slot = vec![FILL; forms.longest_bytes()];
             let mut destinations = BTreeSet::new();
             for sequence in 0..2000 {
@@ -159,9 +160,9 @@ mod tests {
                 let length = forms.write(sequence.into(), &mark, &mut slot);
                 assert_eq!(forms.number_of(&slot[..length]), Some(sequence.into()));
                 assert_eq!(forms.number_of(&slot[..40]), None);
-                let by = if share.has(sequence.into()) { &native } else { &own };
+                let by = if share.has(sequence.into()) { &native } else { &of_path };
                 let read = by.read(&slot[..length], 1 << 60);
-                assert!(matches!(read, Read::Whole(found, _) if found == mark), "{sequence} {read:?}");
+                assert!(matches!(read, Read::Whole(read_mark, _) if read_mark == mark), "{sequence} {read:?}");
                 if !by.is_ipv4() {
                     destinations.insert(slot[38..54].to_vec());
                 }
@@ -177,9 +178,9 @@ mod tests {
         #[test]
         fn natives_are_as_many_as_they_should_and_spread(per_mille in 0_u32..=1000, frames in 0_u64..5000) {
             let share = NativeShare::new(f64::from(per_mille) / 1000.0);
-            let found = (0..frames).filter(|&sequence| share.has(sequence)).count() as u64;
-            prop_assert_eq!(found, share.among(frames));
-            prop_assert_eq!(found, frames * u64::from(per_mille) / 1000);
+            let natives = (0..frames).filter(|&sequence| share.has(sequence)).count() as u64;
+            prop_assert_eq!(natives, share.among(frames));
+            prop_assert_eq!(natives, frames * u64::from(per_mille) / 1000);
         }
     }
 }

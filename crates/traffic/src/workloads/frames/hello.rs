@@ -26,7 +26,7 @@ const MAX_PAYLOAD_BYTES: usize = 9216 - FCS_BYTES - headers_bytes(true);
 const ANSWERS: usize = 3;
 
 /// The client's side: sends the length of the payload, and waits until the server has it.
-pub fn tell(socket: &Socket, endpoint: &Endpoint, payload_bytes: usize, check: impl Fn() -> Result<()>) -> Result<()> {
+pub fn send(socket: &Socket, endpoint: &Endpoint, payload_bytes: usize, check: impl Fn() -> Result<()>) -> Result<()> {
     let token = endpoint.token.short();
     let message = encode_number(token, payload_bytes as u64, PHASE);
     let started_ns = clock::monotonic_ns();
@@ -46,7 +46,7 @@ pub fn tell(socket: &Socket, endpoint: &Endpoint, payload_bytes: usize, check: i
 }
 
 /// The server's side: the length of the payload that the client sends.
-pub fn hear(socket: &Socket, endpoint: &Endpoint, check: impl Fn() -> Result<()>) -> Result<usize> {
+pub fn receive(socket: &Socket, endpoint: &Endpoint, check: impl Fn() -> Result<()>) -> Result<usize> {
     let token = endpoint.token.short();
     let started_ns = clock::monotonic_ns();
     loop {

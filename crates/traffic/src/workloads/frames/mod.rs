@@ -116,10 +116,10 @@ struct Settings {
 impl Settings {
     /// The parameters of a session between these addresses, the path's own first.
     fn of_session(endpoints: &[Endpoint], params: &Value, is_client: bool) -> Result<Self> {
-        let Some(own) = endpoints.first() else {
+        let Some(path) = endpoints.first() else {
             return Err(Error::BadParams { workload: NAME, reason: "there is no address".to_owned() });
         };
-        Self::parse(params, own.address, is_client)
+        Self::parse(params, path.address, is_client)
     }
 
     fn parse(params: &Value, address: IpAddr, is_client: bool) -> Result<Self> {
@@ -193,8 +193,8 @@ impl Settings {
                 (false, false) => Ok(None),
             };
         };
-        let found = Networks::parse(first, networks - 1).filter(|found| found.is_ipv4() == address.is_ipv4());
-        found.map(Some).ok_or_else(|| {
+        let others = Networks::parse(first, networks - 1).filter(|others| others.is_ipv4() == address.is_ipv4());
+        others.map(Some).ok_or_else(|| {
             let family = if address.is_ipv4() { 4 } else { 6 };
             params.refuse(format!("`{name}` must be a prefix of IPv{family} that the others can follow, not {first:?}"))
         })

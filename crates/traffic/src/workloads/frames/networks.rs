@@ -107,7 +107,7 @@ mod tests {
         ] {
             let networks = Networks::parse(first, count).unwrap();
             let all: Vec<IpAddr> = networks.addresses().collect();
-            let expected = expected.map(|one| one.parse::<IpAddr>().unwrap());
+            let expected = expected.map(|text| text.parse::<IpAddr>().unwrap());
             assert_eq!([all[0], all[1], *all.last().unwrap()], expected);
             assert!(all.iter().all(|&address| networks.have(address)));
             assert_eq!(networks.is_ipv4(), expected[0].is_ipv4());

@@ -103,8 +103,8 @@ impl Sought {
         let packet = &frame[ethernet::HEADER_BYTES..];
         let packet = if self.is_ipv4() { of_ipv4(packet, udp_bytes) } else { of_ipv6(packet, udp_bytes) };
         let Some(packet) = packet else { return Read::Corrupt };
-        let is_destination =
-            packet.destination == self.destination || self.networks.is_some_and(|one| one.have(packet.destination));
+        let is_destination = packet.destination == self.destination
+            || self.networks.is_some_and(|networks| networks.have(packet.destination));
         if packet.source != self.source || !is_destination {
             return Read::Stray;
         }
@@ -143,7 +143,7 @@ fn of_ipv6(packet: &[u8], udp_bytes: usize) -> Option<Packet<'_>> {
         protocol::UDP => (0, true),
         _ => {
             let upper = read.upper_layer();
-            let is_fragment = upper.fragment.is_some_and(|one| one.more || one.offset_bytes != 0);
+            let is_fragment = upper.fragment.is_some_and(|fragment| fragment.more || fragment.offset_bytes != 0);
             (upper.bytes, upper.protocol == protocol::UDP && upper.flaw.is_none() && !is_fragment)
         }
     };

@@ -72,17 +72,17 @@ impl<'a> Incoming<'a> {
         rate_pps: u64,
         settings: &'a Settings,
     ) -> Result<Self> {
-        let (own, native) = ends.sought(payload_bytes, settings);
+        let (of_path, native) = ends.sought(payload_bytes, settings);
         Ok(Self {
             dropped_before: intake.dropped()?,
             stamps: intake.stamper().map(|stamper| Stamps::new(stamper.clone(), settings, rate_pps)),
             intake,
-            account: Account::new(own, native, settings.due(rate_pps), settings),
+            account: Account::new(of_path, native, settings.due(rate_pps), settings),
             settings,
             end: None,
             awaited: None,
             span: ReceiverSpan::start()?,
-            progress: ends.own.progress.clone(),
+            progress: ends.path.progress.clone(),
         })
     }
 

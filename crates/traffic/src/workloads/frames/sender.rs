@@ -60,7 +60,7 @@ impl Outgoing<'_> {
     /// Sends the whole flow, by XDP if there is a sender for it, and returns the sender's result.
     pub fn send(&self, engine: SendingEngine, stop: &Stop) -> Result<SenderResult> {
         let settings = self.settings;
-        let stamping = engine.stamper.map(|found| Ok(Stamps::new(found?, settings, self.rate_pps)));
+        let stamping = engine.stamper.map(|stamper| Ok(Stamps::new(stamper?, settings, self.rate_pps)));
         let mut sender = FrameSender {
             outgoing: self,
             outlet: Outlet::open(engine.xdp, engine.refused, stamping, &self.forms, self.ifindex)?,

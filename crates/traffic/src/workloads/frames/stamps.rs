@@ -34,11 +34,11 @@ impl Stamper {
     /// Has the interface by which the peer is reached stamp frames, if it can. It does so from here on: the lender of
     /// the interface restores its setting. The error says why it does not; the setting is unchanged then.
     pub fn turn_on(ends: &Ends) -> Result<Self, String> {
-        if ends.own.is_open() {
+        if ends.path.is_open() {
             return Err("the peer is not known yet".to_owned());
         }
         let link = Client::open().and_then(|mut client| {
-            let route = client.route(ends.own.peer, Some(ends.own.address), None)?;
+            let route = client.route(ends.path.peer, Some(ends.path.address), None)?;
             route.and_then(|route| route.link).map(|index| client.link(index)).transpose()
         });
         let link = link.map_err(|error| format!("asking for the interface: {error}"))?;
@@ -224,13 +224,13 @@ mod tests {
     fn an_interface_that_cannot_says_what_it_lacks() {
         let of = |sends, receives, clock| clock_of(Abilities { sends, receives, clock });
         assert_eq!(of(true, true, Some(4)), Ok(4));
-        for (found, reason) in [
+        for (clock, reason) in [
             (of(false, false, None), "stamps no frames by hardware"),
             (of(true, false, Some(1)), "every frame that it receives"),
             (of(false, true, Some(1)), "what it sends"),
             (of(true, true, None), "no hardware clock"),
         ] {
-            assert!(found.unwrap_err().contains(reason));
+            assert!(clock.unwrap_err().contains(reason));
         }
         assert!(turn_on("sixbench-none").unwrap_err().contains("asking what it can stamp"));
     }

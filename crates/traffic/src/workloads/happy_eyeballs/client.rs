@@ -23,13 +23,13 @@ use crate::{Endpoint, Error, Result, Token};
 pub fn run(endpoints: &[Endpoint], params: &EyeballsParams, stop: &Stop) -> Result<ClientResult> {
     let routes = endpoints
         .iter()
-        .map(|one| Route::new(one.address, SocketAddr::new(one.peer, one.port), &params.options.congestion))
+        .map(|end| Route::new(end.address, SocketAddr::new(end.peer, end.port), &params.options.congestion))
         .collect::<Result<Vec<_>>>()?;
     let _timers = clock::PreciseTimers::new();
     let session = Session {
         routes: &routes,
         families: endpoints.iter().map(|endpoint| Family::of(endpoint.peer)).collect(),
-        names: endpoints.iter().map(|one| one.peer.to_string()).collect::<Vec<_>>().join(" or "),
+        names: endpoints.iter().map(|end| end.peer.to_string()).collect::<Vec<_>>().join(" or "),
         params,
         stop,
     };
@@ -119,7 +119,7 @@ impl Session<'_> {
             order.reverse();
         }
         for family in order {
-            let index = self.families.iter().position(|one| *one == family);
+            let index = self.families.iter().position(|other| *other == family);
             let Some(index) = index.filter(|_| account.has_hope(family)) else { continue };
             let started_ns = clock::monotonic_ns();
             let deadline_ns = started_ns.saturating_add(self.params.timeout_ns);

@@ -130,8 +130,8 @@ mod tests {
     fn packets_that_arrive_vanish_nowhere() {
         let [small, mut large] = heard(3, &[], 3, false);
         large[3] = Some(Heard::Acknowledged);
-        let found = locate(&small, &large, DESTINATION);
-        assert_eq!((found.place, found.before, found.after), (Place::Nowhere, None, None));
+        let location = locate(&small, &large, DESTINATION);
+        assert_eq!((location.place, location.before, location.after), (Place::Nowhere, None, None));
     }
 
     #[test]
@@ -157,11 +157,11 @@ mod tests {
         fn routers_that_answer_tell_the_hop(routers in 0_usize..64, limit in any::<prop::sample::Index>(), tells: bool) {
             let limit = limit.index(routers + 1);
             let [small, large] = heard(routers, &[], limit, tells);
-            let found = locate(&small, &large, DESTINATION);
-            prop_assert_eq!(found.place, Place::At(limit as u8));
-            prop_assert_eq!(found.before, if limit == 0 { None } else { router(limit) });
-            prop_assert_eq!(found.after, if limit == routers { Some(DESTINATION) } else { router(limit + 1) });
-            prop_assert_eq!(found.error, tells.then_some((router(limit), 1400)));
+            let location = locate(&small, &large, DESTINATION);
+            prop_assert_eq!(location.place, Place::At(limit as u8));
+            prop_assert_eq!(location.before, if limit == 0 { None } else { router(limit) });
+            prop_assert_eq!(location.after, if limit == routers { Some(DESTINATION) } else { router(limit + 1) });
+            prop_assert_eq!(location.error, tells.then_some((router(limit), 1400)));
             prop_assert_eq!(doubtful(&large), (!tells).then_some(limit as u8 + 1));
         }
 

@@ -224,48 +224,48 @@ mod tests {
 
     #[test]
     fn below_the_base_it_goes_down_to_the_minimum() {
-        let (found, _) = search(true, 1500, |bytes| bytes <= 296);
-        assert_eq!((found.proven_bytes(), found.too_large_bytes()), (Some(296), Some(297)));
-        let (found, _) = search(true, 1500, |bytes| bytes <= 68);
-        assert_eq!(found.proven_bytes(), Some(68));
-        let (found, _) = search(true, 1500, |_| false);
-        assert_eq!((found.phase(), found.proven_bytes()), (Phase::Unreachable, None));
+        let (searched, _) = search(true, 1500, |bytes| bytes <= 296);
+        assert_eq!((searched.proven_bytes(), searched.too_large_bytes()), (Some(296), Some(297)));
+        let (searched, _) = search(true, 1500, |bytes| bytes <= 68);
+        assert_eq!(searched.proven_bytes(), Some(68));
+        let (searched, _) = search(true, 1500, |_| false);
+        assert_eq!((searched.phase(), searched.proven_bytes()), (Phase::Unreachable, None));
         // IPv6 has no smaller one than its base.
-        let (found, probes) = search(false, 1500, |bytes| bytes <= 1279);
-        assert_eq!((found.phase(), probes), (Phase::Unreachable, MAX_PROBES as usize));
+        let (searched, probes) = search(false, 1500, |bytes| bytes <= 1279);
+        assert_eq!((searched.phase(), probes), (Phase::Unreachable, MAX_PROBES as usize));
     }
 
     #[test]
     fn a_size_that_is_not_confirmed_any_more_is_a_black_hole() {
-        let (mut found, _) = search(true, 1500, |_| true);
-        assert_eq!(found.next_bytes(), Some(1500));
-        found.lost();
-        found.acknowledged(1500);
+        let (mut searched, _) = search(true, 1500, |_| true);
+        assert_eq!(searched.next_bytes(), Some(1500));
+        searched.lost();
+        searched.acknowledged(1500);
         for _ in 0..MAX_PROBES {
-            assert_eq!(found.phase(), Phase::SearchComplete);
-            found.lost();
+            assert_eq!(searched.phase(), Phase::SearchComplete);
+            searched.lost();
         }
-        assert_eq!((found.phase(), found.black_holes(), found.next_bytes()), (Phase::Base, 1, Some(1200)));
+        assert_eq!((searched.phase(), searched.black_holes(), searched.next_bytes()), (Phase::Base, 1, Some(1200)));
         // Acknowledgements of the path as it was before do not count.
-        found.acknowledged(1500);
-        assert_eq!(found.proven_bytes(), None);
-        found.acknowledged(1200);
-        assert_eq!((found.phase(), found.next_bytes()), (Phase::Searching, Some(1350)));
+        searched.acknowledged(1500);
+        assert_eq!(searched.proven_bytes(), None);
+        searched.acknowledged(1200);
+        assert_eq!((searched.phase(), searched.next_bytes()), (Phase::Searching, Some(1350)));
     }
 
     proptest! {
         #[test]
         fn without_loss_it_finds_the_path_mtu_exactly(mtu in 68_u32..9500, maximum in 68_u32..9500) {
-            let (found, probes) = search(true, maximum, |bytes| bytes <= mtu);
-            prop_assert_eq!(found.proven_bytes(), Some(mtu.min(maximum)));
-            prop_assert_eq!(found.too_large_bytes(), (mtu < maximum).then_some(mtu + 1));
+            let (searched, probes) = search(true, maximum, |bytes| bytes <= mtu);
+            prop_assert_eq!(searched.proven_bytes(), Some(mtu.min(maximum)));
+            prop_assert_eq!(searched.too_large_bytes(), (mtu < maximum).then_some(mtu + 1));
             prop_assert!(probes <= 3 * (14 + 3));
         }
 
         #[test]
         fn so_it_does_over_ipv6(mtu in 1280_u32..9500, maximum in 1280_u32..9500) {
-            let (found, _) = search(false, maximum, |bytes| bytes <= mtu);
-            prop_assert_eq!(found.proven_bytes(), Some(mtu.min(maximum)));
+            let (searched, _) = search(false, maximum, |bytes| bytes <= mtu);
+            prop_assert_eq!(searched.proven_bytes(), Some(mtu.min(maximum)));
         }
 
         #[test]
@@ -274,10 +274,10 @@ mod tests {
             loss_percent in 0_u8..=100,
         ) {
             let mut luck = luck.iter().cycle();
-            let (found, _) =
+            let (searched, _) =
                 search(is_ipv4, maximum, |bytes| bytes <= mtu && luck.next().is_some_and(|luck| *luck >= loss_percent));
-            prop_assert!(found.proven_bytes().is_none_or(|proven| proven <= mtu));
-            if let (Some(proven), Some(too_large)) = (found.proven_bytes(), found.too_large_bytes()) {
+            prop_assert!(searched.proven_bytes().is_none_or(|proven| proven <= mtu));
+            if let (Some(proven), Some(too_large)) = (searched.proven_bytes(), searched.too_large_bytes()) {
                 prop_assert_eq!(proven + 1, too_large);
             }
         }

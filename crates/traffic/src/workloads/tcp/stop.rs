@@ -9,30 +9,30 @@ use crate::{Cancel, Result};
 #[derive(Clone)]
 pub struct Stop {
     cancel: Cancel,
-    own: Cancel,
+    ended: Cancel,
 }
 
 impl Stop {
     /// A stop of our own on top of the session's cancel.
     pub fn new(cancel: &Cancel) -> Self {
-        Self { cancel: cancel.clone(), own: Cancel::default() }
+        Self { cancel: cancel.clone(), ended: Cancel::default() }
     }
 
     /// Raises our own flag; the session's cancel stays as it is.
     pub fn raise(&self) {
-        self.own.raise();
+        self.ended.raise();
     }
 
     /// True if either is raised.
     #[inline]
     pub fn is_raised(&self) -> bool {
-        self.own.is_raised() || self.cancel.is_raised()
+        self.ended.is_raised() || self.cancel.is_raised()
     }
 
     /// `Err(Cancelled)` once either is raised.
     #[inline]
     pub fn check(&self) -> Result<()> {
-        self.own.check()?;
+        self.ended.check()?;
         self.cancel.check()
     }
 

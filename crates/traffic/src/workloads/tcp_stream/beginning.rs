@@ -167,32 +167,32 @@ mod tests {
 
     #[test]
     fn alone_the_first_stream_begins() {
-        let one = join(json!({"duration_ns": 5, "streams": 2}), 1);
-        assert_eq!(one.beginning.ns(), None);
-        assert_eq!(one.beginning.begin(1, 10), Some(10));
-        assert_eq!((one.beginning.begin(1, 12), one.beginning.ns()), (Some(10), Some(10)));
-        assert_eq!(one.announced.try_iter().collect::<Vec<_>>(), [10]);
+        let alone = join(json!({"duration_ns": 5, "streams": 2}), 1);
+        assert_eq!(alone.beginning.ns(), None);
+        assert_eq!(alone.beginning.begin(1, 10), Some(10));
+        assert_eq!((alone.beginning.begin(1, 12), alone.beginning.ns()), (Some(10), Some(10)));
+        assert_eq!(alone.announced.try_iter().collect::<Vec<_>>(), [10]);
     }
 
     #[test]
     fn together_the_last_stream_begins_and_all_watches_are_told() {
-        let (one, two) = (join(shared("w", 2), 2), join(shared("w", 1), 2));
-        assert_eq!((one.beginning.begin(1, 10), two.beginning.begin(1, 25)), (None, None));
-        assert_eq!((one.beginning.ns(), two.beginning.ns()), (None, None));
-        assert_eq!(one.beginning.begin(1, 70), Some(70));
-        assert_eq!((one.beginning.ns(), two.beginning.ns()), (Some(70), Some(70)));
-        for session in [&one, &two] {
+        let (first, second) = (join(shared("w", 2), 2), join(shared("w", 1), 2));
+        assert_eq!((first.beginning.begin(1, 10), second.beginning.begin(1, 25)), (None, None));
+        assert_eq!((first.beginning.ns(), second.beginning.ns()), (None, None));
+        assert_eq!(first.beginning.begin(1, 70), Some(70));
+        assert_eq!((first.beginning.ns(), second.beginning.ns()), (Some(70), Some(70)));
+        for session in [&first, &second] {
             assert_eq!(session.announced.try_iter().collect::<Vec<_>>(), [70]);
         }
     }
 
     #[test]
     fn a_watch_ends_with_its_session_and_not_with_the_others() {
-        let (one, two) = (join(shared("w", 2), 3), join(shared("w", 1), 3));
-        drop(one.watch);
-        assert!(one.announced.recv().is_err());
-        assert_eq!(two.beginning.begin(3, 10), Some(10));
-        assert_eq!(two.announced.recv(), Ok(10));
+        let (first, second) = (join(shared("w", 2), 3), join(shared("w", 1), 3));
+        drop(first.watch);
+        assert!(first.announced.recv().is_err());
+        assert_eq!(second.beginning.begin(3, 10), Some(10));
+        assert_eq!(second.announced.recv(), Ok(10));
     }
 
     #[test]
@@ -207,7 +207,7 @@ mod tests {
             try_join(shared("w", 3), 4, reverse).unwrap(),
         ];
         all[0].beginning.begin(3, 10);
-        assert_eq!(all.each_ref().map(|one| one.beginning.ns()), [Some(10), None, None, None, None]);
+        assert_eq!(all.each_ref().map(|session| session.beginning.ns()), [Some(10), None, None, None, None]);
     }
 
     #[test]

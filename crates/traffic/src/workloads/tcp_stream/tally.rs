@@ -302,12 +302,12 @@ mod tests {
     #[test]
     fn the_last_read_of_any_stream_opens_the_measurement_of_all() {
         let mut series = Series::new(10);
-        let mut one = tally(&[(5, 100), (25, 10)], &mut series);
-        let mut two = tally(&[(2, 1_000), (12, 3), (35, 4)], &mut series);
-        one.read_before(980, 30);
-        two.read_before(996, 30);
+        let mut first = tally(&[(5, 100), (25, 10)], &mut series);
+        let mut second = tally(&[(2, 1_000), (12, 3), (35, 4)], &mut series);
+        first.read_before(980, 30);
+        second.read_before(996, 30);
         let late = tally(&[(20, 7), (30, 8)], &mut series);
-        let result = json!(merge(&[&one, &two, &late], series, Some((1_000, 1_040)), false));
+        let result = json!(merge(&[&first, &second, &late], series, Some((1_000, 1_040)), false));
         assert_eq!((&result["measured_bytes"], &result["measured_ns"]), (&json!(1_132), &json!(39)));
         assert_eq!(result["longest_gap_ns"], 10);
         assert_eq!(
@@ -406,14 +406,14 @@ mod tests {
     #[test]
     fn a_read_is_no_candidate_where_another_stream_does_not_know_what_had_come() {
         let mut series = Series::new(1_000);
-        let (mut one, mut two) = (Tally::default(), Tally::default());
-        one.read_before(900, 1_000);
+        let (mut first, mut second) = (Tally::default(), Tally::default());
+        first.read_before(900, 1_000);
         for ns in 960..980 {
-            two.read_before(ns, 1);
+            second.read_before(ns, 1);
         }
-        one.read(1_500, 500, 10, &mut series);
-        two.read(1_980, 980, 10, &mut series);
-        let result = json!(merge(&[&one, &two], series, Some((1_000, 2_000)), true));
+        first.read(1_500, 500, 10, &mut series);
+        second.read(1_980, 980, 10, &mut series);
+        let result = json!(merge(&[&first, &second], series, Some((1_000, 2_000)), true));
         // At 900 more had come for its time, but the reads of the other stream until then are forgotten.
         assert_eq!((&result["measured_bytes"], &result["measured_ns"]), (&json!(20), &json!(1_001)));
     }
@@ -421,9 +421,9 @@ mod tests {
     #[test]
     fn several_streams_have_one_first_and_one_last_read() {
         let mut series = Series::new(10);
-        let one = tally(&[(5, 100), (25, 10)], &mut series);
-        let two = tally(&[(2, 1_000), (12, 3), (35, 4)], &mut series);
-        let result = json!(merge(&[&one, &two], series, Some((1_000, 1_040)), false));
+        let first = tally(&[(5, 100), (25, 10)], &mut series);
+        let second = tally(&[(2, 1_000), (12, 3), (35, 4)], &mut series);
+        let result = json!(merge(&[&first, &second], series, Some((1_000, 1_040)), false));
         assert_eq!((&result["measured_bytes"], &result["measured_ns"]), (&json!(117), &json!(33)));
         assert_eq!(result["reads"], 5);
         assert_eq!(result["series"]["bytes"], json!([100, 3, 10, 4]));

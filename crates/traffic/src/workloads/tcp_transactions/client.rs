@@ -172,8 +172,8 @@ impl<'a> Connecting<'a> {
     }
 
     fn wait_for_one(&self, events: &mut [EpollEvent], timeout: Duration) -> nix::Result<usize> {
-        let one = self.flights.iter().next();
-        let mut fds: Vec<_> = one
+        let waiting = self.flights.iter().next();
+        let mut fds: Vec<_> = waiting
             .map(|(_, flight)| {
                 let is_connecting = flight.interest().1.contains(EpollFlags::EPOLLOUT);
                 let flags = if is_connecting { PollFlags::POLLOUT } else { PollFlags::POLLIN };
@@ -182,7 +182,7 @@ impl<'a> Connecting<'a> {
             .into_iter()
             .collect();
         let ready = ppoll(&mut fds, Some(TimeSpec::from_duration(timeout)), None)?;
-        if let (Some(first), Some((index, _))) = (events.first_mut(), one) {
+        if let (Some(first), Some((index, _))) = (events.first_mut(), waiting) {
             *first = EpollEvent::new(EpollFlags::empty(), index as u64);
         }
         Ok(ready as usize)

@@ -305,7 +305,7 @@ impl Serving<'_> {
             Next::Proof if self.proof.is_none() => {
                 // The measured connections prove nothing: they must come from where the proof came from.
                 let opened =
-                    self.rules.endpoints.iter_mut().find(|one| one.is_open() && Family::of(one.address) == open.family);
+                    self.rules.endpoints.iter_mut().find(|end| end.is_open() && Family::of(end.address) == open.family);
                 if let (Some(endpoint), Ok(from)) = (opened, open.stream.peer_addr()) {
                     endpoint.peer = from.ip();
                 }
