@@ -52,7 +52,8 @@ impl Buffers {
     }
 
     /// Asks the kernel for them: beyond `wmem_max` and `rmem_max` where this process may (CAP_NET_ADMIN), else up to
-    /// them. What was granted is in [`GrantedBuffers`]; the kernel doubles what is asked, to account for its own overhead.
+    /// them. What was granted is in [`GrantedBuffers`]; the kernel doubles what is asked, to account for its own
+    /// overhead.
     pub fn apply(&self, socket: &Socket) -> Result<()> {
         if let Some(bytes) = self.sndbuf_bytes {
             sixbench_packet::set_send_buffer(socket, bytes).map_err(|e| {

@@ -1,5 +1,5 @@
-//! The directions of flows of datagrams or frames: one way or both ways, and what each side's result is then. The client
-//! always opens the flow, so that it works behind a NAT.
+//! The directions of flows of datagrams or frames: one way or both ways, and what each side's result is then. The
+//! client always opens the flow, so that it works behind a NAT.
 
 use schemars::JsonSchema;
 use serde::Serialize;

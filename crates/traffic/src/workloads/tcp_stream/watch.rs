@@ -129,7 +129,8 @@ impl Watching {
     }
 }
 
-/// `TCP_INFO` of several streams as one, by the names of the protocol document. What the kernel does not tell is absent.
+/// `TCP_INFO` of several streams as one, by the names of the protocol document. What the kernel does not tell is
+/// absent.
 #[derive(Debug, Default, PartialEq, Serialize, JsonSchema)]
 struct Combined {
     #[serde(skip_serializing_if = "Option::is_none")]
