@@ -1,5 +1,5 @@
-"""The goodput lacks what late timers of a link lose, and no more. Needs a machine where nothing else runs: a sender that
-does not get its processor loses goodput, too."""
+"""The goodput lacks what late timers of a link lose, and no more. Needs a machine where nothing else runs: a sender
+that does not get its processor loses goodput, too."""
 
 from __future__ import annotations
 
