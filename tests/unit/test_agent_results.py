@@ -77,7 +77,7 @@ class Node(NamedTuple):
 
 @dataclass
 class Comparison:
-    """What the agent may write, against the forms that read it.
+    """Forms of results that the agent may write, against the forms that read it.
 
     Attributes:
         written: keys that the agent writes of those that a form reads, by the form's name.
@@ -88,7 +88,7 @@ class Comparison:
     read: set[tuple[str, str]] = field(default_factory=set)
 
     def differences(self, written: Node, read: Node, place: str = "") -> Iterator[str]:
-        """What the agent may write and the form refuses."""
+        """Differences: forms that the agent may write and that the reader refuses."""
         readers = list(read.alternatives())
         for alternative in written.alternatives():
             of_readers = [list(self._of_type(alternative, reader, place)) for reader in readers]
@@ -140,7 +140,7 @@ def form_of(form: type[Form]) -> Node:
 
 
 def ends(workload: str, side: Side, place: str | None) -> list[Node]:
-    """What the agent may write at a place of a result."""
+    """Forms that the agent may write at a place of a result."""
     results = list(result_of(workload, side).alternatives())
     if place is None:
         # Of several kinds of results, those that consist of ends have no other keys.

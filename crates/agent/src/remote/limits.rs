@@ -112,7 +112,7 @@ impl Limits {
     }
 }
 
-/// What is not asked for is within any limit.
+/// Accepts a value that is absent, or within the limit.
 fn within_if_any(what: &str, asked: Option<u128>, most: u128, limit: &'static str) -> Result<(), Failure> {
     asked.map_or(Ok(()), |asked| within(what, asked, most, limit))
 }
