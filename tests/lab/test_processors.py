@@ -13,9 +13,10 @@ import pytest
 from processes import children
 
 from sixbench.analysis import analyse
-from sixbench.bench import traffic, trial
+from sixbench.bench import trial
 from sixbench.bench.kernels import KernelProcessors
 from sixbench.bench.setting import TrialSetting
+from sixbench.bench.workloads import performer
 from sixbench.cli import main
 from sixbench.report import FORMATS
 from sixbench.store import read_run
@@ -111,7 +112,7 @@ def kill_and_wait(pid: int) -> None:
 def test_a_run_outlives_what_keeps_processors_awake(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whom: str, reason: str
 ) -> None:
-    run_parts, ask = traffic.run_parts, KernelProcessors.ask
+    run_parts, ask = performer.run_parts, KernelProcessors.ask
     agents: list[int] = []
 
     def remembered(self: KernelProcessors) -> Any:
@@ -122,11 +123,11 @@ def test_a_run_outlives_what_keeps_processors_awake(
     def without_it(*arguments: Any) -> Any:
         [spinning] = children(agents[-1])
         kill_and_wait(agents[-1] if whom == "agent" else spinning)
-        monkeypatch.setattr(traffic, "run_parts", run_parts)
+        monkeypatch.setattr(performer, "run_parts", run_parts)
         return run_parts(*arguments)
 
     monkeypatch.setattr(KernelProcessors, "ask", remembered)
-    monkeypatch.setattr(traffic, "run_parts", without_it)
+    monkeypatch.setattr(performer, "run_parts", without_it)
     directory = run(tmp_path, "keep-awake: true", blocks=3)
     read = read_run(directory)
     assert [record.status for record in read.trials] == ["ok", "ok", "ok"]
