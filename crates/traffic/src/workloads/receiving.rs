@@ -3,7 +3,8 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use sixbench_measure::{clock, cpu};
+use sixbench_measure::clock::BothClocks;
+use sixbench_measure::cpu;
 
 use super::server_span::ServerSpan;
 use super::tcp::Stop;
@@ -94,8 +95,7 @@ impl ReceiverSpan {
 
     /// Begins the span: the first of the flow came at that time of the realtime clock.
     pub fn begin(&mut self, realtime_ns: u64) {
-        let age_ns = clock::realtime_ns().saturating_sub(realtime_ns);
-        self.started_ns = Some(clock::monotonic_ns().saturating_sub(age_ns));
+        self.started_ns = Some(BothClocks::read().to_monotonic_ns(realtime_ns));
         self.span.begin();
     }
 
