@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from ..mechanisms import Mechanism
 from ..model.experiment import Combination
@@ -13,6 +13,9 @@ from ..model.workloads import WORKLOADS
 from .reader import Reader
 from .workloads import CHECKS, check_of
 from .yaml_source import KeyPath
+
+NetworkOf = Callable[[Path, int], Network]
+"""The network of a path on the topology with a number."""
 
 
 def with_needed(
@@ -44,17 +47,25 @@ def check_workloads(
             unfit = unfit or next((reason for reason in reasons if reason is not None), None)
             if unfit is not None and path.aa_of is None:
                 reader.problem(("paths", path.name), f"{kind} cannot go over {path.mechanism}: {unfit}")
-    _check_families(reader, combinations, topologies, paths, between, mechanisms)
-    _check_networks(reader, combinations, topologies, paths, between, mechanisms)
+
+    networks: dict[tuple[int, str], Network] = {}
+
+    def network_of(path: Path, topology: int) -> Network:
+        key = topology, path.name
+        if key not in networks:
+            networks[key] = mechanisms[path.mechanism].install(path, topologies[topology], between)
+        return networks[key]
+
+    _check_families(reader, combinations, paths, between, network_of)
+    _check_networks(reader, combinations, paths, network_of)
 
 
 def _check_families(
     reader: Reader,
     combinations: tuple[Combination, ...],
-    topologies: tuple[Topology, ...],
     paths: list[Path],
     between: tuple[str, str],
-    mechanisms: Mapping[str, Mechanism],
+    network_of: NetworkOf,
 ) -> None:
     over = {
         (combination.workload.kind, path.name)
@@ -71,8 +82,7 @@ def _check_families(
         for path in paths:
             if (kind, path.name) not in over:
                 continue
-            network = mechanisms[path.mechanism].install(path, topologies[0], between)
-            if not network.topology.route(*between, family):
+            if not network_of(path, 0).topology.route(*between, family):
                 reader.problem(
                     ("paths", path.aa_of or path.name),
                     f"{kind} needs IPv4 and IPv6 from {between[0]} to {between[1]}, and this path has no "
@@ -83,22 +93,17 @@ def _check_families(
 def _check_networks(
     reader: Reader,
     combinations: tuple[Combination, ...],
-    topologies: tuple[Topology, ...],
     paths: list[Path],
-    between: tuple[str, str],
-    mechanisms: Mapping[str, Mechanism],
+    network_of: NetworkOf,
 ) -> None:
     """Notes the misfits of each workload on each path's network."""
-    networks: dict[tuple[int, str], Network] = {}
     for combination in combinations:
         kind, params = combination.workload.kind, combination.workload.params
         for path in paths if kind in CHECKS else ():
             if not combination.goes_over(path.name):
                 continue
-            key = combination.topology_of(path.name), path.name
-            if key not in networks:
-                networks[key] = mechanisms[path.mechanism].install(path, topologies[key[0]], between)
-            for name, problem in check_of(kind).misfits(networks[key], path, params):
+            network = network_of(path, combination.topology_of(path.name))
+            for name, problem in check_of(kind).misfits(network, path, params):
                 if name is None:
                     place: KeyPath = ("paths", path.aa_of or path.name)
                     reader.problem(place, f"{kind} cannot go over {path.mechanism}: {problem}")
