@@ -78,8 +78,8 @@ class Bench:
             opened.callback(laboratory.close)
             begin(laboratory, "peers")
             pids = [laboratory.agents[name].pid for name in ("h1", "h2")]
-            ways = [self._our_way(opened, *pids), self._way_of_peer(opened)]
-            arrivals = send(ways, count, RATE_PER_S, UNDER_WAY_S)
+            links = [self._our_link(opened, *pids), self._link_of_peer(opened)]
+            arrivals = send(links, count, RATE_PER_S, UNDER_WAY_S)
         return ours.wires[0].impairments[0], arrivals[0], arrivals[1]
 
     def _tell_peer(self, lines: Sequence[str]) -> None:
@@ -90,7 +90,7 @@ class Bench:
         ]
         self.peer.run(" && ".join(["{ tc qdisc del dev vec1 root 2>/dev/null || true; }", *texts]))
 
-    def _our_way(self, opened: ExitStack, near: int, far: int) -> FrameLink:
+    def _our_link(self, opened: ExitStack, near: int, far: int) -> FrameLink:
         def sent(number: int) -> bytes:
             return frame(number, SENDER_MAC, RECEIVER_MAC)
 
@@ -102,7 +102,7 @@ class Bench:
             arriving=sent,
         )
 
-    def _way_of_peer(self, opened: ExitStack) -> FrameLink:
+    def _link_of_peer(self, opened: ExitStack) -> FrameLink:
         macs = [bytes.fromhex(self._mac(device).replace(":", "")) for device in ("vec0", "vec1")]
         return FrameLink(
             sender=opened.enter_context(packet_socket(self.router.pid, "tap0", SEES_NOTHING)),

@@ -143,7 +143,7 @@ def ends(workload: str, side: Side, place: str | None) -> list[Node]:
     """Forms that the agent may write at a place of a result."""
     results = list(result_of(workload, side).alternatives())
     if place is None:
-        # Of several kinds of results, those that consist of ends have no other keys.
+        # Where there are several kinds of results, those that consist of ends have no other keys.
         whole = [node for node in results if not _ends_in(node)]
         return whole or results
     return [node.at(_ends_in(node)[place]) for node in results if place in _ends_in(node)]
