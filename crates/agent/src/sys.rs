@@ -10,9 +10,11 @@ use std::process::Command;
 use std::slice;
 use std::sync::atomic::AtomicU64;
 
-use nix::sys::socket::{getsockopt, setsockopt, sockopt};
+use nix::errno::Errno;
+use nix::sys::socket::{MsgFlags, getsockopt, setsockopt, sockopt};
 use sixbench_measure::sys::memory::Mapping;
-use sixbench_packet::AUXILIARY_DATA;
+use sixbench_packet::control::ControlMessage;
+use sixbench_packet::{AUXILIARY_DATA, MessageReader, Notes};
 use sixbench_wire::ethernet::{TAG_BYTES, ethertype};
 
 /// Lets this process live through Ctrl-C.
@@ -193,11 +195,6 @@ pub struct Received {
 /// Destination and source, which stand before the tag in an Ethernet frame.
 const ADDRESSES_BYTES: usize = 12;
 
-/// Room for the control messages of the timestamp (32 bytes on 64-bit machines) and of the tag (40 bytes), aligned as
-/// the kernel writes them.
-#[repr(C, align(8))]
-struct Control([u8; 128]);
-
 impl PacketSocket {
     /// Opens a socket that sees nothing yet.
     pub fn open() -> io::Result<Self> {
@@ -225,39 +222,21 @@ impl PacketSocket {
 
     /// Reads the next packet's first bytes into `buffer`; `None` when there is none yet.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
-        // SAFETY: all zeros are valid values of both structures.
-        let (mut source, mut message): (libc::sockaddr_ll, libc::msghdr) = unsafe { mem::zeroed() };
-        let mut control = Control([0; 128]);
-        let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-        message.msg_name = (&raw mut source).cast();
-        message.msg_namelen = mem::size_of_val(&source) as u32;
-        message.msg_iov = &raw mut part;
-        message.msg_iovlen = 1;
-        message.msg_control = control.0.as_mut_ptr().cast();
-        message.msg_controllen = control.0.len() as _;
+        let mut reader = MessageReader::default();
         // MSG_TRUNC: the packet's length is returned, however short the buffer is.
-        // SAFETY: every pointer in `message` is to a local or to `buffer`, with its length, and all live through the
-        // call.
-        let received = unsafe { libc::recvmsg(self.0.as_raw_fd(), &raw mut message, libc::MSG_TRUNC) };
-        if received < 0 {
-            let error = io::Error::last_os_error();
-            return match error.kind() {
-                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(None),
-                _ => Err(error),
-            };
-        }
-        // SAFETY: the kernel has filled in `message`, and `control`, which it points to, is still there.
-        let (realtime_ns, tag) = unsafe { (timestamp_ns(&message), vlan_tag(&message)) };
-        let mut wire_bytes = received as usize;
+        let reading = match reader.read(self, buffer, MsgFlags::MSG_TRUNC) {
+            Ok(reading) => reading,
+            Err(Errno::EAGAIN | Errno::EINTR) => return Ok(None),
+            Err(errno) => return Err(errno.into()),
+        };
+        let tag = reader.control().find_map(|message| vlan_tag(&message));
+        let mut wire_bytes = reading.bytes;
         if let Some(tag) = tag {
             wire_bytes = put_back(tag, buffer, wire_bytes);
         }
-        Ok(Some(Received {
-            wire_bytes,
-            realtime_ns,
-            outgoing: source.sll_pkttype == libc::PACKET_OUTGOING,
-            device_type: source.sll_hatype,
-        }))
+        let (device_type, outgoing) = reader.name().link();
+        let realtime_ns = Notes::of(reader.control_words()).realtime_ns;
+        Ok(Some(Received { wire_bytes, realtime_ns, outgoing, device_type }))
     }
 
     /// Ends seeing packets, without losing those that wait to be read.
@@ -284,51 +263,22 @@ impl AsFd for PacketSocket {
     }
 }
 
-/// The kernel's timestamp among the control messages.
-///
-/// # Safety
-/// `message` must have been filled in by `recvmsg`, and its control buffer must be there.
-unsafe fn timestamp_ns(message: &libc::msghdr) -> Option<u64> {
-    // SAFETY: the caller's promise. The data of a message of this type is a `timespec`.
-    let time: libc::timespec = unsafe { control_message(message, libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) }?;
-    let seconds = u64::try_from(time.tv_sec).ok()?;
-    seconds.checked_mul(1_000_000_000)?.checked_add(u64::try_from(time.tv_nsec).ok()?)
-}
-
 /// The VLAN tag that the packet has on the wire and that the kernel, or the device, has moved out of it: its protocol
-/// and what follows that.
-///
-/// # Safety
-/// As for [`timestamp_ns`].
-unsafe fn vlan_tag(message: &libc::msghdr) -> Option<[u8; TAG_BYTES]> {
-    // SAFETY: the caller's promise. The data of a message of this type is a `tpacket_auxdata`.
-    let auxiliary = unsafe { control_message::<libc::tpacket_auxdata>(message, libc::SOL_PACKET, AUXILIARY_DATA) }?;
-    if auxiliary.tp_status & libc::TP_STATUS_VLAN_VALID == 0 {
+/// and what follows that. It is in a control message with a `tpacket_auxdata`.
+fn vlan_tag(message: &ControlMessage<'_>) -> Option<[u8; TAG_BYTES]> {
+    if (message.level, message.kind) != (libc::SOL_PACKET, AUXILIARY_DATA) {
         return None;
     }
-    let is_protocol_known = auxiliary.tp_status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
-    let protocol = if is_protocol_known { auxiliary.tp_vlan_tpid } else { ethertype::VLAN };
-    let ([a, b], [c, d]) = (protocol.to_be_bytes(), auxiliary.tp_vlan_tci.to_be_bytes());
-    Some([a, b, c, d])
-}
-
-/// The data of the first control message of that kind.
-///
-/// # Safety
-/// `message` must have been filled in by `recvmsg`, its control buffer must be there, and `T` must be what the kernel
-/// writes for that kind, of which every pattern of bits is a value.
-unsafe fn control_message<T>(message: &libc::msghdr, level: libc::c_int, kind: libc::c_int) -> Option<T> {
-    // SAFETY: the caller's promise is what the CMSG_ functions need. The data is perhaps not aligned as a `T`.
-    unsafe {
-        let mut header = libc::CMSG_FIRSTHDR(message);
-        while !header.is_null() {
-            if (*header).cmsg_level == level && (*header).cmsg_type == kind {
-                return Some(libc::CMSG_DATA(header).cast::<T>().read_unaligned());
-            }
-            header = libc::CMSG_NXTHDR(message, header);
-        }
-        None
+    // Status, two lengths, two offsets of 2 bytes each; then the tag and its protocol, which share a word.
+    let (status, [a, b, c, d]) = (message.u32(0)?, message.u32(4)?.to_ne_bytes());
+    if status & libc::TP_STATUS_VLAN_VALID == 0 {
+        return None;
     }
+    let [tag, protocol] = [[a, b], [c, d]].map(u16::from_ne_bytes);
+    let is_protocol_known = status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
+    let protocol = if is_protocol_known { protocol } else { ethertype::VLAN };
+    let ([a, b], [c, d]) = (protocol.to_be_bytes(), tag.to_be_bytes());
+    Some([a, b, c, d])
 }
 
 /// Puts a tag behind the addresses of a frame of `wire_bytes`, of which the buffer has the first ones, and tells how

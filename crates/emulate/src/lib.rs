@@ -6,15 +6,15 @@
 //! for the last microseconds before that. It counts and times its real work on each packet, so that nobody has to trust
 //! it.
 //!
-//! Rates and queues do not belong here: they are the kernel's (`tbf` at the nodes' ends). `unsafe` only in [`sys`].
+//! Rates and queues do not belong here: they are the kernel's (`tbf` at the nodes' ends). No `unsafe`.
 
 pub mod decision;
 mod error;
 mod line;
 mod packets;
 mod record;
+mod socket;
 pub mod spec;
-mod sys;
 mod waiter;
 mod wire;
 mod worker;

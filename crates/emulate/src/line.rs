@@ -5,8 +5,8 @@ use sixbench_wire::{Span, ethernet, ipv4, ipv6, protocol, virtio};
 use crate::decision::{Decision, Decisions};
 use crate::packets::{Arrived, Departures, Pool};
 use crate::record::Record;
+use crate::socket::{Arrival, PacketSocket};
 use crate::spec::Impairments;
-use crate::sys::{Arrival, PacketSocket};
 use crate::wire::{Wire, wire_bytes};
 
 /// Time after which a packet that is held back leaves, though not all of the packets that were to pass it have come.

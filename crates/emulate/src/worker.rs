@@ -17,15 +17,16 @@ use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::time::{ClockNanosleepFlags, clock_nanosleep};
 use serde_json::{Value, json};
-use sixbench_measure::clock::{PreciseTimers, monotonic_ns};
+use sixbench_measure::clock::{BothClocks, PreciseTimers, monotonic_ns};
 use sixbench_measure::sys::scheduling::RealTime;
+use sixbench_packet::{LentReceiveBatch, Message, SendBatch};
 use sixbench_wire::virtio;
 
 use crate::line::Line;
 use crate::packets::{Departure, Departures, Pool};
 use crate::record::{Mark, Record};
+use crate::socket::{Arrival, PacketSocket};
 use crate::spec::{Impairments, Spec};
-use crate::sys::{Batch, PacketSocket};
 use crate::waiter::{Rest, Waiter};
 use crate::{Error, Result};
 
@@ -143,7 +144,8 @@ struct Work {
     /// again.
     holding: Vec<usize>,
     departures: Departures,
-    batch: Batch,
+    inbox: LentReceiveBatch,
+    outbox: SendBatch,
     sending: Vec<Departure>,
 }
 
@@ -178,11 +180,11 @@ impl Worker {
             links: BTreeMap::new(),
             holding: Vec::new(),
             departures: Departures::default(),
-            batch: Batch::new(BATCH),
+            inbox: LentReceiveBatch::new(BATCH),
+            outbox: SendBatch::default(),
             sending: Vec::new(),
         };
         let mut events = [EpollEvent::empty(); EVENTS];
-        let mut arrivals = Vec::with_capacity(BATCH);
         loop {
             work.send_due();
             let count = match self.wait(work.next_ns(), &mut events) {
@@ -204,7 +206,7 @@ impl Worker {
                     TIMER => {
                         let _ = self.timer.unset();
                     }
-                    line => work.receive(line as usize, &mut arrivals),
+                    line => work.receive(line as usize),
                 }
             }
         }
@@ -349,17 +351,20 @@ impl Work {
     }
 
     /// Takes what has come for a direction.
-    fn receive(&mut self, line: usize, arrivals: &mut Vec<crate::sys::Arrival>) {
+    fn receive(&mut self, line: usize) {
         let Some(Some(side)) = self.lines.get_mut(line) else { return };
         // The socket of an interface that has gone says so each time; its packets are over.
-        if self.batch.receive(&side.entrance, &mut side.waiting, arrivals).is_err() {
+        if self.inbox.receive_ready(&side.entrance, &mut side.waiting).is_err() {
             return;
         }
-        for (place, arrival) in arrivals.iter().enumerate() {
+        // After the packets, so that none has come later than now.
+        let clocks = BothClocks::read();
+        for (place, (length, notes)) in self.inbox.packets().enumerate() {
+            let arrival = Arrival::new(length, &notes, &clocks);
             match side.pool.take() {
                 Some(fresh) => {
                     let buffer = std::mem::replace(&mut side.waiting[place], fresh);
-                    side.line.accept(line, arrival, buffer, &mut side.pool, &mut self.departures);
+                    side.line.accept(line, &arrival, buffer, &mut side.pool, &mut self.departures);
                 }
                 None => side.line.record.no_room += 1,
             }
@@ -394,18 +399,19 @@ impl Work {
                 self.sending.clear();
                 continue;
             };
-            now_ns = side.send(&mut self.batch, &mut self.sending);
+            now_ns = side.send(&mut self.outbox, &mut self.sending);
         }
     }
 }
 
 impl Side {
     /// Sends packets, all of this direction. Returns the time after it.
-    fn send(&mut self, batch: &mut Batch, departures: &mut Vec<Departure>) -> u64 {
+    fn send(&mut self, outbox: &mut SendBatch, departures: &mut Vec<Departure>) -> u64 {
         let mut done = 0;
         while done < departures.len() {
-            let rest = departures[done..].iter().map(|departure| &departure.buffer[..departure.length]);
-            match batch.send(&self.line.socket, rest) {
+            let rest = departures[done..].iter();
+            let rest = rest.map(|departure| Message::plain(&departure.buffer[..departure.length]));
+            match outbox.send(&*self.line.socket, rest) {
                 Ok(sent) => {
                     let now_ns = monotonic_ns();
                     for departure in &departures[done..done + sent] {
@@ -413,10 +419,10 @@ impl Side {
                     }
                     done += sent;
                 }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+                Err(Errno::EINTR) => (),
                 // No room, or the interface is down: the packet is lost, and it is counted.
-                Err(error) => {
-                    self.line.record.refused(&error);
+                Err(errno) => {
+                    self.line.record.refused(&errno.into());
                     done += 1;
                 }
             }

@@ -1,16 +1,22 @@
-//! Packet sockets (`packet(7)`): the frames of one interface as they are, for those who carry, tunnel and capture them.
+//! What all crates have in common of sockets: packet sockets (`packet(7)`), which have the frames of one interface as
+//! they are; many packets in one system call; control messages; and the queue of errors.
 //!
-//! This crate opens, sets and binds such sockets, and sets options of any socket that no crate wraps; reading from them
-//! and sending by them is the business of `emulate`, `plane` and `agent`. [`stamping`] sets hardware time stamps,
-//! [`scope`] knows the interfaces of link-local addresses. `unsafe` only in [`sys`].
+//! [`SendBatch`] and [`ReceiveBatch`] send and receive many packets in one call, [`MessageReader`] reads one with all
+//! that the kernel has to say about it. [`control`] reads and writes control messages, [`error_queue`] the errors about
+//! what was sent. [`stamping`] sets hardware time stamps, [`scope`] knows the interfaces of link-local addresses.
+//! `unsafe` only in `sys`.
 
+pub mod control;
+pub mod error_queue;
 pub mod scope;
 pub mod stamping;
 mod sys;
 
+pub use control::{Notes, SentControl};
 pub use sys::{
-    attach_group_program, bind, drops, enable, open, option_bytes, set_option, set_option_bytes, set_receive_buffer,
-    set_send_buffer,
+    Destination, LentReceiveBatch, Message, MessageReader, Reading, ReceiveBatch, Received, SendBatch, With,
+    attach_group_program, bind, drops, enable, open, option_bytes, send_with, set_option, set_option_bytes,
+    set_receive_buffer, set_send_buffer,
 };
 
 /// The auxiliary data of each received packet, which has its VLAN tag: the kernel moves it out of the packet. Linux

@@ -11,9 +11,9 @@ use sixbench_wire::{checksum, ipv6, protocol, udp};
 use socket2::Socket;
 
 use crate::datagram::HEADER_BYTES;
+use crate::datagram_batch::{DatagramBatch, Manner};
 use crate::session::Endpoint;
 use crate::socket::Buffers;
-use crate::sys::mmsg::{Manner, SendBatch};
 use crate::{Error, Result, datagram_socket, path_mtu, sys};
 
 /// Length of the headers before a datagram's payload.
@@ -56,12 +56,12 @@ impl AtomicFragments {
         Ok(Self { raw, headers, rest: Sums::of(rest), identification: 0, heads: Vec::new() })
     }
 
-    /// As [`SendBatch::send`]. A packet that is longer than the path MTU that the kernel knows for `udp` is refused,
+    /// As [`DatagramBatch::send`]. A packet that is longer than the path MTU that the kernel knows for `udp` is refused,
     /// with `EMSGSIZE`.
     pub fn send(
         &mut self,
         udp: &Socket,
-        batch: &mut SendBatch,
+        batch: &mut DatagramBatch,
         heads: &[[u8; HEADER_BYTES]],
         payloads: impl Iterator<Item = usize> + Clone,
         rest: &[u8],

@@ -1,29 +1,21 @@
 //! ICMP errors about a socket's datagrams, as the kernel queues them (`IP_RECVERR`, `IPV6_RECVERR`; ip(7)).
 
 use std::collections::BTreeMap;
-use std::io::IoSliceMut;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::fd::{AsFd, AsRawFd};
+use std::net::IpAddr;
+use std::os::fd::AsFd;
 
-use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
-use nix::sys::time::TimeValLike;
+use sixbench_packet::error_queue::{self, Entry};
 use socket2::Socket;
 
 use crate::{Error, Result, sys};
 
 /// Bytes that are read of the datagram that an error is about: more than any header of ours.
 const QUOTE_BYTES: usize = 64;
-/// Room for `sock_extended_err` with the offender's address, and for what else the socket asked to be told.
-const CONTROL_BYTES: usize = 256;
 
 /// Has the kernel queue the errors about the datagrams of a socket. From here on, every error also makes the next call
 /// on the socket fail once, unless the queue is read before.
 pub fn ask_for_errors(socket: &Socket, address: IpAddr) -> Result<()> {
-    let (level, name) = match address {
-        IpAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_RECVERR),
-        IpAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_RECVERR),
-    };
-    sys::set_socket_option(socket, level, name, 1)
+    error_queue::enable(socket, address.is_ipv6())
         .map_err(|e| Error::system("asking for the errors about datagrams", "setsockopt(RECVERR)", e))
 }
 
@@ -78,28 +70,23 @@ pub fn icmp_error_name(is_ipv4: bool, kind: u8, code: u8) -> Option<&'static str
 /// The next error in the queue; nothing where it is empty. Errors that say nothing of a datagram are passed over.
 pub fn next(socket: &impl AsFd) -> Option<Queued> {
     let mut quote = [0; QUOTE_BYTES];
-    let mut control = vec![0; CONTROL_BYTES];
     loop {
-        let mut parts = [IoSliceMut::new(&mut quote)];
-        let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
-        let message = recvmsg::<()>(socket.as_fd().as_raw_fd(), &mut parts, Some(&mut control), flags).ok()?;
-        let extended = message.cmsgs().ok().and_then(|mut messages| messages.find_map(extended_error));
-        let quoted_bytes = message.bytes.min(QUOTE_BYTES);
-        let Some((error, from)) = extended else { continue };
-        match error.ee_origin {
-            libc::SO_EE_ORIGIN_LOCAL if error.ee_errno == libc::EMSGSIZE as u32 => {
-                return Some(Queued::Refused { mtu_bytes: error.ee_info });
+        let Entry { bytes, error, .. } = error_queue::next(socket, &mut quote).ok()?;
+        let Some(error) = error else { continue };
+        match error.origin {
+            libc::SO_EE_ORIGIN_LOCAL if error.errno == libc::EMSGSIZE as u32 => {
+                return Some(Queued::Refused { mtu_bytes: error.info });
             }
             libc::SO_EE_ORIGIN_ICMP | libc::SO_EE_ORIGIN_ICMP6 => {
-                let is_ipv4 = error.ee_origin == libc::SO_EE_ORIGIN_ICMP;
-                let kind = (error.ee_type, error.ee_code);
+                let is_ipv4 = error.origin == libc::SO_EE_ORIGIN_ICMP;
+                let kind = (error.kind, error.code);
                 let tells_mtu = if is_ipv4 { kind == (3, 4) } else { kind.0 == 2 };
                 return Some(Queued::Icmp(IcmpError {
                     kind,
                     is_ipv4,
-                    from,
-                    mtu_bytes: tells_mtu.then_some(error.ee_info),
-                    quote: quote[..quoted_bytes].to_vec(),
+                    from: error.offender,
+                    mtu_bytes: tells_mtu.then_some(error.info),
+                    quote: quote[..bytes.min(QUOTE_BYTES)].to_vec(),
                 }));
             }
             _ => {}
@@ -141,25 +128,15 @@ const SCM_TSTAMP_SCHED: u32 = 1;
 
 /// The next send time in the queue; nothing where it is empty. Other messages in it are passed over.
 pub fn next_send_time(socket: &impl AsFd) -> Option<SendTime> {
-    let mut control = vec![0; CONTROL_BYTES];
     loop {
-        let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
-        let message = recvmsg::<()>(socket.as_fd().as_raw_fd(), &mut [], Some(&mut control), flags).ok()?;
-        let (mut time, mut extended) = (None, None);
-        for message in message.cmsgs().ok()? {
-            match message {
-                ControlMessageOwned::ScmTimestampsns(times) => time = Some(times.system),
-                other => extended = extended_error(other).or(extended),
-            }
-        }
-        let (Some(time), Some((error, _))) = (time, extended) else { continue };
-        let stage = match (error.ee_origin, error.ee_info) {
+        let Entry { error, times, .. } = error_queue::next(socket, &mut []).ok()?;
+        let (Some(error), Some(realtime_ns)) = (error, times.and_then(|times| times.realtime_ns)) else { continue };
+        let stage = match (error.origin, error.info) {
             (libc::SO_EE_ORIGIN_TIMESTAMPING, SCM_TSTAMP_SND) => Stage::Device,
             (libc::SO_EE_ORIGIN_TIMESTAMPING, SCM_TSTAMP_SCHED) => Stage::Queue,
             _ => continue,
         };
-        let realtime_ns = u64::try_from(time.num_nanoseconds()).ok()?;
-        return Some(SendTime { number: error.ee_data, stage, realtime_ns });
+        return Some(SendTime { number: error.data, stage, realtime_ns });
     }
 }
 
@@ -173,31 +150,8 @@ pub fn ask_for_hardware_times(socket: &impl AsFd) -> Result<()> {
 /// The beginning of the next frame that the interface has sent, in `buffer`: how long it is, and the time by the
 /// interface's clock, if there is one. Nothing where the queue is empty.
 pub fn next_sent_frame(socket: &impl AsFd, buffer: &mut [u8]) -> Option<(usize, Option<u64>)> {
-    let mut control = [0; CONTROL_BYTES];
-    let mut parts = [IoSliceMut::new(buffer)];
-    let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
-    let message = recvmsg::<()>(socket.as_fd().as_raw_fd(), &mut parts, Some(&mut control), flags).ok()?;
-    let time = message.cmsgs().ok().and_then(|mut messages| {
-        messages.find_map(|message| match message {
-            ControlMessageOwned::ScmTimestampsns(times) => Some(times.hw_raw),
-            _ => None,
-        })
-    });
-    // No time is a time of 0.
-    let hardware_ns = time.and_then(|time| u64::try_from(time.num_nanoseconds()).ok()).filter(|&ns| ns > 0);
-    Some((message.bytes, hardware_ns))
-}
-
-fn extended_error(message: ControlMessageOwned) -> Option<(libc::sock_extended_err, Option<IpAddr>)> {
-    match message {
-        ControlMessageOwned::Ipv4RecvErr(error, from) => {
-            Some((error, from.map(|from| Ipv4Addr::from(from.sin_addr.s_addr.to_ne_bytes()).into())))
-        }
-        ControlMessageOwned::Ipv6RecvErr(error, from) => {
-            Some((error, from.map(|from| Ipv6Addr::from(from.sin6_addr.s6_addr).into())))
-        }
-        _ => None,
-    }
+    let Entry { bytes, times, .. } = error_queue::next(socket, buffer).ok()?;
+    Some((bytes, times.and_then(|times| times.hardware_ns)))
 }
 
 /// The errors about the datagrams of a socket, counted by name.
@@ -242,7 +196,7 @@ impl ErrorCounts {
 
 #[cfg(test)]
 mod tests {
-    use std::net::SocketAddr;
+    use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
     use socket2::{Protocol, Type};
 

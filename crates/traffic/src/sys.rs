@@ -1,9 +1,7 @@
 //! The only `unsafe` of this crate: system calls that no crate wraps as we need them.
 
 pub mod bpf;
-pub mod frame_batch;
 pub mod interrupt;
-pub mod mmsg;
 pub mod ring;
 pub mod xsk;
 

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
+use sixbench_packet::error_queue;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::spec::{Family, Payload, Spec};
@@ -21,7 +22,7 @@ pub fn receiver(spec: &Spec) -> io::Result<Socket> {
     if is_ipv6 {
         socket.set_recv_tclass_v6(true)?;
     }
-    sys::set_receive_errors(&socket, is_ipv6)?;
+    error_queue::enable(&socket, is_ipv6)?;
     sys::set_receive_buffer(&socket, RECEIVE_BUFFER_BYTES)?;
     if spec.mapping.uses_groups() {
         // A socket with an address hears no groups. The address has to be the node's all the same.

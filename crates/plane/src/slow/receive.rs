@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use sixbench_packet::{Message, ReceiveBatch, Received, SendBatch, With, error_queue};
 use sixbench_wire::{Span, ipv4, virtio};
 use socket2::Socket;
 
@@ -17,7 +18,7 @@ use super::{BATCH, BUFFER_BYTES, Rivals, carrier, icmp, wait};
 use crate::abi::{Address, Outcome};
 use crate::device::Device;
 use crate::spec::{Family, Spec};
-use crate::sys::{self, FarSocket, Message, ReceiveBatch, Received, SendBatch};
+use crate::sys::FarSocket;
 
 /// The receiving direction of a tunnel.
 pub struct Receiver {
@@ -66,14 +67,10 @@ impl Receiver {
         let mut on_link = None;
         let mut long_way = LongWay::of(&self.spec.device);
         while wait(&self.carrier, stopped) {
-            match inbox.receive(&self.carrier) {
-                Ok(0) => {}
-                Ok(_) => {
-                    let mut counts = lock(&self.counts);
-                    self.receive_all(&mut inbox, &mut outbox, &mut on_link, &mut long_way, &mut counts);
-                }
-                // This error is about a packet that was sent. Its details are in the error queue.
-                Err(_) => {}
+            // An error is about a packet that was sent. Its details are in the error queue.
+            if inbox.receive_ready(&self.carrier).is_ok() {
+                let mut counts = lock(&self.counts);
+                self.receive_all(&mut inbox, &mut outbox, &mut on_link, &mut long_way, &mut counts);
             }
             while self.relay_error(&mut quoted) {}
         }
@@ -98,7 +95,7 @@ impl Receiver {
         };
         let mut incoming = Vec::with_capacity(BATCH);
         for received in inbox.packets() {
-            let bytes = received.packet.len();
+            let bytes = received.bytes.len();
             match self.unwrap(received, &rivals, &mut is_on_link) {
                 Ok(Some(long)) if long.is_long() && !long_way.open() => counts.lose(Outcome::InnerTooLong, bytes),
                 Ok(Some(unwrapped)) => incoming.push(unwrapped),
@@ -108,7 +105,7 @@ impl Receiver {
         }
         let mut rest = &incoming[..];
         while let Some(first) = rest.first() {
-            let messages = rest.iter().map(|next| Message { head: &next.head, body: next.packet, destination: None });
+            let messages = rest.iter().map(|next| Message { head: &next.head, body: next.packet, with: With::Nothing });
             let sent = match outbox.send(&self.far, messages) {
                 Ok(count) => {
                     rest[..count].iter().for_each(|sent| counts.carry(sent.packet.len()));
@@ -127,22 +124,25 @@ impl Receiver {
     /// The packet inside, or `None` if the packet belongs to another tunnel.
     fn unwrap<'a>(
         &self,
-        received: Received<'a>,
+        received: Received<&'a mut [u8]>,
         rivals: &Rivals,
         is_on_link: &mut dyn FnMut(&Address) -> bool,
     ) -> Result<Option<Incoming<'a>>, Outcome> {
         let (source, tos, payload) = match self.spec.outer {
             Family::Ipv4 => {
                 // The kernel has checked the header, and put the packet together.
-                let packet = ipv4::Packet::parse(Span::whole(received.packet)).map_err(|_| Outcome::OuterTruncated)?;
+                let packet = ipv4::Packet::parse(Span::whole(received.bytes)).map_err(|_| Outcome::OuterTruncated)?;
                 if !self.is_for_us(packet.destination()) {
                     return Ok(None);
                 }
                 let (source, tos, header_bytes) =
                     (packet.source().into(), packet.traffic_class(), packet.header_bytes());
-                (source, tos, received.packet.get_mut(header_bytes..).unwrap_or_default())
+                (source, tos, received.bytes.get_mut(header_bytes..).unwrap_or_default())
             }
-            Family::Ipv6 => (received.source, received.traffic_class, received.packet),
+            Family::Ipv6 => {
+                let source = received.source.map_or(Address([0; 16]), Address::from);
+                (source, received.notes.traffic_class.unwrap_or(0), received.bytes)
+            }
         };
         if rivals.first.iter().any(|rival| rules::inspect(rival, &source, tos, payload, None, is_on_link).is_ok()) {
             return Ok(None);
@@ -187,25 +187,25 @@ impl Receiver {
 
     /// Takes an error that the carrier reported, and passes it on to the source of the packet. False if there was none.
     fn relay_error(&self, buffer: &mut [u8]) -> bool {
-        let Ok(Some(error)) = sys::receive_error(&self.carrier, buffer) else { return false };
-        if self.spec.mapping.peer().is_some_and(|peer| error.destination.is_some_and(|to| to != peer)) {
+        let Ok(entry) = error_queue::next(&self.carrier, buffer) else { return false };
+        if self.spec.mapping.peer().is_some_and(|peer| entry.destination.is_some_and(|to| to != peer)) {
             // It is about a packet of another tunnel of this address. A socket that was made before its route hears of
             // all of them.
             return true;
         }
-        let is_unreachable = match error.origin {
-            sys::ErrorOrigin::Icmp => icmp::is_unreachable(Family::Ipv4, error.kind, error.code),
-            sys::ErrorOrigin::Icmpv6 => icmp::is_unreachable(Family::Ipv6, error.kind, error.code),
-            sys::ErrorOrigin::Other => false,
-        };
+        let is_unreachable = entry.error.is_some_and(|error| match error.origin {
+            libc::SO_EE_ORIGIN_ICMP => icmp::is_unreachable(Family::Ipv4, error.kind, error.code),
+            libc::SO_EE_ORIGIN_ICMP6 => icmp::is_unreachable(Family::Ipv6, error.kind, error.code),
+            _ => false,
+        });
         if is_unreachable {
             let mut counts = lock(&self.counts);
-            match rules::quoted(&self.spec, &buffer[..error.length]) {
+            match rules::quoted(&self.spec, &buffer[..entry.bytes]) {
                 Some((packet, inner)) => {
                     let _ = icmp::send(icmp::UNREACHABLE, packet, &inner); // The packet is lost, whoever hears of it.
                     counts.lose(Outcome::CarrierUnreachable, packet.len());
                 }
-                None => counts.lose(Outcome::CarrierError, error.length),
+                None => counts.lose(Outcome::CarrierError, entry.bytes),
             }
         }
         true

@@ -4,6 +4,8 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex};
 
+use nix::errno::Errno;
+use sixbench_packet::{Destination, Message, ReceiveBatch, SendBatch, With};
 use socket2::Socket;
 
 use super::counting::{ThreadCounts, lock};
@@ -13,7 +15,7 @@ use super::{BATCH, BUFFER_BYTES, ETHERTYPE_IPV4, ETHERTYPE_IPV6, carrier, icmp, 
 use crate::abi::Outcome;
 use crate::device::Device;
 use crate::spec::Spec;
-use crate::sys::{self, Destination, FarSocket, Message, ReceiveBatch, SendBatch};
+use crate::sys::{self, FarSocket};
 
 /// The sending direction of a tunnel.
 pub struct Sender {
@@ -54,7 +56,7 @@ impl Sender {
         let mut outbox = SendBatch::default();
         while wait(&self.far, stopped) {
             // An error is the device's (it is down); the next packet may come.
-            if inbox.receive(&self.far).is_ok() {
+            if inbox.receive_ready(&self.far).is_ok() {
                 self.send_all(&mut inbox, &mut outbox, &mut lock(&self.counts));
             }
         }
@@ -63,7 +65,7 @@ impl Sender {
     fn send_all(&self, inbox: &mut ReceiveBatch, outbox: &mut SendBatch, counts: &mut ThreadCounts) {
         let mut outgoing = Vec::with_capacity(BATCH);
         for received in inbox.packets() {
-            let Some(frame) = complete(received.packet) else { continue };
+            let Some(frame) = complete(received.bytes) else { continue };
             match self.prepare(&frame) {
                 Ok(prepared) => outgoing.push(prepared),
                 Err(reason) => counts.lose(reason, frame.packet.len()),
@@ -78,7 +80,7 @@ impl Sender {
                     count
                 }
                 Err(error) => {
-                    match self.resolve(first, &error, outbox) {
+                    match self.resolve(first, error, outbox) {
                         Ok(()) => counts.carry(first.packet.len()),
                         Err(reason) => counts.lose(reason, first.packet.len()),
                     }
@@ -102,17 +104,17 @@ impl Sender {
     }
 
     /// Sends packets that are alike in DF. Returns the number sent, or the error of the first one.
-    fn send(&self, packets: &[Outgoing<'_>], outbox: &mut SendBatch) -> io::Result<usize> {
+    fn send(&self, packets: &[Outgoing<'_>], outbox: &mut SendBatch) -> nix::Result<usize> {
         let dont_fragment = packets.first().is_some_and(|first| first.outer.dont_fragment);
         let socket = if dont_fragment { &self.whole } else { &self.fragmenting };
         outbox.send(socket, packets.iter().map(message))
     }
 
     /// Decides about a packet that could not be sent, by the error.
-    fn resolve(&self, packet: &Outgoing<'_>, error: &io::Error, outbox: &mut SendBatch) -> Result<(), Outcome> {
-        match error.raw_os_error() {
-            Some(libc::EMSGSIZE) if packet.outer.dont_fragment => self.send_too_big(packet, outbox),
-            Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM) => Err(Outcome::NoRoom),
+    fn resolve(&self, packet: &Outgoing<'_>, error: Errno, outbox: &mut SendBatch) -> Result<(), Outcome> {
+        match error {
+            Errno::EMSGSIZE if packet.outer.dont_fragment => self.send_too_big(packet, outbox),
+            Errno::EAGAIN | Errno::ENOBUFS | Errno::ENOMEM => Err(Outcome::NoRoom),
             _ => Err(Outcome::NoRoute),
         }
     }
@@ -133,5 +135,5 @@ impl Sender {
 }
 
 fn message<'a>(packet: &'a Outgoing<'_>) -> Message<'a> {
-    Message { head: packet.outer.gre.as_bytes(), body: packet.packet, destination: Some(packet.destination) }
+    Message { head: packet.outer.gre.as_bytes(), body: packet.packet, with: With::Destination(packet.destination) }
 }

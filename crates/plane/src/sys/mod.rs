@@ -11,12 +11,8 @@ use sixbench_packet::set_option;
 
 use crate::abi;
 
-mod batch;
-mod errors;
 mod far;
 
-pub use batch::{Destination, Message, ReceiveBatch, Received, SendBatch};
-pub use errors::{ErrorOrigin, ReceivedError, receive_error, set_receive_errors};
 pub use far::FarSocket;
 pub use sixbench_packet::{set_receive_buffer, set_send_buffer};
 
@@ -143,16 +139,4 @@ pub fn path_mtu_bytes(destination: IpAddr) -> io::Result<u32> {
     let mut value = [0; 4];
     sixbench_packet::option_bytes(&socket, level, name, &mut value)?;
     Ok(u32::from_ne_bytes(value))
-}
-
-fn check(result: isize) -> io::Result<usize> {
-    usize::try_from(result).map_err(|_| io::Error::last_os_error())
-}
-
-fn none_when_empty(result: io::Result<usize>) -> io::Result<Option<usize>> {
-    match result {
-        Ok(length) => Ok(Some(length)),
-        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(None),
-        Err(error) => Err(error),
-    }
 }

@@ -18,6 +18,7 @@ use std::time::Instant;
 
 use nix::net::if_::if_nametoindex;
 use serde::Serialize;
+use sixbench_packet::{Message, ReceiveBatch, SendBatch, With};
 use sixbench_wire::reassembly::{Joined, Reassembly};
 use sixbench_wire::siit::{Clause, Ports, Translator, Verdict};
 use sixbench_wire::virtio;
@@ -28,7 +29,7 @@ use crate::features::Features;
 use crate::slow::offload::{FrameHead, complete};
 use crate::slow::{BATCH, BUFFER_BYTES, ETHERTYPE_IPV4, ETHERTYPE_IPV6, RECEIVE_BUFFER_BYTES, wait};
 use crate::spec::Engine;
-use crate::sys::{FarSocket, Message, ReceiveBatch, SendBatch};
+use crate::sys::FarSocket;
 use crate::{Error, Result};
 use budget::Budget;
 use counting::Counts;
@@ -217,7 +218,7 @@ impl Carrier {
         let mut outbox = SendBatch::default();
         while wait(&self.far, stopped) {
             // An error is the device's (it is down); the next packet may come.
-            if inbox.receive(&self.far).is_ok() {
+            if inbox.receive_ready(&self.far).is_ok() {
                 self.translate_all(&mut inbox, &mut outbox, &mut kept.lock().unwrap_or_else(PoisonError::into_inner));
             }
         }
@@ -227,7 +228,7 @@ impl Carrier {
         let mut outgoing = Vec::with_capacity(BATCH);
         let now = Instant::now();
         for received in inbox.packets() {
-            let Some(frame) = complete(received.packet) else { continue };
+            let Some(frame) = complete(received.bytes) else { continue };
             if frame.ethertype == ETHERTYPE_IPV4 || frame.ethertype == ETHERTYPE_IPV6 {
                 self.take(frame.packet, now, &mut outgoing, kept);
             }
@@ -235,7 +236,7 @@ impl Carrier {
         kept.count_missed(now);
         let mut rest = &outgoing[..];
         while let Some((_, first)) = rest.first() {
-            let messages = rest.iter().map(|(head, packet)| Message { head, body: packet, destination: None });
+            let messages = rest.iter().map(|(head, packet)| Message { head, body: packet, with: With::Nothing });
             let sent = outbox.send(&self.far, messages).unwrap_or_else(|_| {
                 // The device is down, or its MTU is less than this.
                 kept.counts.add_not_sent(first);

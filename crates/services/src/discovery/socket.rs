@@ -1,14 +1,14 @@
 //! An ICMPv6 socket of one device, for one type of message.
 
-use std::io::{self, IoSlice, IoSliceMut};
-use std::net::{Ipv6Addr, SocketAddrV6};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::io;
+use std::net::{IpAddr, Ipv6Addr, SocketAddrV6};
+use std::os::fd::{AsFd, BorrowedFd};
 
-use nix::cmsg_space;
 use nix::errno::Errno;
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::{InterfaceFlags, if_nametoindex};
-use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, SockaddrIn6, recvmsg, sendmsg};
+use nix::sys::socket::MsgFlags;
+use sixbench_packet::{MessageReader, Notes, SentControl, send_with};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::messages::{Arrived, HOP_LIMIT, Mac};
@@ -59,37 +59,26 @@ impl LinkSocket {
 
     /// The next message; `None` when there is none, or none that is whole.
     pub fn receive<'a>(&self, buffer: &'a mut [u8]) -> io::Result<Option<Arrived<'a>>> {
-        let mut control = cmsg_space!(i32);
-        let mut parts = [IoSliceMut::new(buffer)];
-        let flags = MsgFlags::empty();
-        let (length, source, hop_limit) =
-            match recvmsg::<SockaddrIn6>(self.socket.as_raw_fd(), &mut parts, Some(&mut control), flags) {
-                Ok(received) => {
-                    let hop_limit = received.cmsgs()?.find_map(|message| match message {
-                        ControlMessageOwned::Ipv6HopLimit(hop_limit) => u8::try_from(hop_limit).ok(),
-                        _ => None,
-                    });
-                    let is_whole = !received.flags.contains(MsgFlags::MSG_TRUNC);
-                    (Some(received.bytes).filter(|_| is_whole), received.address, hop_limit)
-                }
-                Err(Errno::EAGAIN | Errno::EINTR) => return Ok(None),
-                Err(errno) => return Err(errno.into()),
-            };
-        let whole = length.zip(source).zip(hop_limit);
-        Ok(whole.and_then(|((length, source), hop_limit)| {
-            Some(Arrived { message: buffer.get(..length)?, source: source.ip(), hop_limit })
-        }))
+        let mut reader = MessageReader::default();
+        let reading = match reader.read(self, buffer, MsgFlags::empty()) {
+            Ok(reading) => reading,
+            Err(Errno::EAGAIN | Errno::EINTR) => return Ok(None),
+            Err(errno) => return Err(errno.into()),
+        };
+        let hop_limit = Notes::of(reader.control_words()).hop_limit;
+        let (Some(IpAddr::V6(source)), Some(hop_limit), false) =
+            (reader.name().address().map(|address| address.ip()), hop_limit, reading.is_cut)
+        else {
+            return Ok(None);
+        };
+        Ok(buffer.get(..reading.bytes).map(|message| Arrived { message, source, hop_limit }))
     }
 
     /// Sends a message from the device's link-local address.
     pub fn send(&self, message: &[u8], destination: Ipv6Addr) -> io::Result<()> {
-        let from = libc::in6_pktinfo {
-            ipi6_addr: libc::in6_addr { s6_addr: self.link_local.octets() },
-            ipi6_ifindex: self.ifindex,
-        };
-        let to = SockaddrIn6::from(SocketAddrV6::new(destination, 0, 0, self.ifindex));
-        let control = [ControlMessage::Ipv6PacketInfo(&from)];
-        sendmsg(self.socket.as_raw_fd(), &[IoSlice::new(message)], &control, MsgFlags::empty(), Some(&to))?;
+        let to = SocketAddrV6::new(destination, 0, 0, self.ifindex);
+        let control = SentControl::from_interface(self.link_local, self.ifindex);
+        send_with(self, message, to.into(), control)?;
         Ok(())
     }
 }

@@ -1,18 +1,18 @@
 //! The sockets of a relay, and the thread that passes on their data.
 
 use std::collections::{HashMap, VecDeque};
-use std::io::{self, ErrorKind, IoSliceMut};
+use std::io::{self, ErrorKind};
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6, TcpListener, UdpSocket};
-use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use nix::cmsg_space;
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrIn6, recvmsg, setsockopt, sockopt};
+use nix::sys::socket::{MsgFlags, setsockopt, sockopt};
 use serde::Deserialize;
+use sixbench_packet::MessageReader;
+use sixbench_packet::control::ControlMessage;
 use sixbench_plane::spec::Prefix;
 use sixbench_wire::addresses::Prefix6;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -258,32 +258,18 @@ impl Work {
 
     /// Takes datagrams of pairs that have no sockets yet.
     fn take(&mut self, buffer: &mut [u8]) {
-        let mut control = cmsg_space!(libc::sockaddr_in6);
+        let mut reader = MessageReader::default();
         for _ in 0..AT_ONCE {
-            let received = {
-                let mut parts = [IoSliceMut::new(buffer)];
-                let flags = MsgFlags::MSG_DONTWAIT;
-                let received =
-                    recvmsg::<SockaddrIn6>(self.datagrams.as_raw_fd(), &mut parts, Some(&mut control), flags);
-                match received {
-                    Err(Errno::EAGAIN) => return,
-                    // A signal, or an error about an earlier datagram.
-                    Err(_) => continue,
-                    Ok(message) => {
-                        let destination = message.cmsgs().ok().and_then(|mut all| {
-                            all.find_map(|one| match one {
-                                ControlMessageOwned::Ipv6OrigDstAddr(address) => Some(SockaddrIn6::from(address)),
-                                _ => None,
-                            })
-                        });
-                        (message.bytes, message.address, destination)
-                    }
-                }
+            let length = match reader.read(&self.datagrams, buffer, MsgFlags::MSG_DONTWAIT) {
+                Err(Errno::EAGAIN) => return,
+                // A signal, or an error about an earlier datagram.
+                Err(_) => continue,
+                Ok(reading) => reading.bytes,
             };
-            match received {
-                (length, Some(client), Some(destination)) => {
-                    let pair = Pair { client: client.into(), destination: destination.into() };
-                    self.relay(pair, &buffer[..length]);
+            let destination = reader.control().find_map(|message| original_destination(&message));
+            match (reader.name().address(), destination) {
+                (Some(SocketAddr::V6(client)), Some(destination)) => {
+                    self.relay(Pair { client, destination }, &buffer[..length]);
                 }
                 _ => self.refuse("no-server"),
             }
@@ -429,5 +415,13 @@ impl Work {
 
     fn refuse(&self, reason: &'static str) {
         *lock(&self.counters).refused.entry(reason).or_default() += 1;
+    }
+}
+
+/// The destination that a datagram had before it was taken here (`IPV6_RECVORIGDSTADDR`).
+fn original_destination(message: &ControlMessage<'_>) -> Option<SocketAddrV6> {
+    match (message.level, message.kind, message.name(0).address()) {
+        (libc::IPPROTO_IPV6, libc::IPV6_ORIGDSTADDR, Some(SocketAddr::V6(address))) => Some(address),
+        _ => None,
     }
 }

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use sixbench_measure::clock::{self, BothClocks, PreciseTimers};
 use sixbench_measure::cpu;
+use sixbench_packet::ReceiveBatch;
 use socket2::{SockAddr, Socket};
 
 use super::ping::{self, packet};
@@ -17,7 +18,6 @@ use crate::datagram_socket::{is_momentary, wait_until};
 use crate::df::Df;
 use crate::params::{self, MAX_TIME_NS, SECOND_NS};
 use crate::session::{TypedWorkload, only};
-use crate::sys::mmsg::ReceiveBatch;
 use crate::workloads::tcp::io::pattern;
 use crate::{Cancel, Endpoint, Error, Result, Server};
 

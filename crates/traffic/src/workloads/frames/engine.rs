@@ -16,7 +16,7 @@ use super::reading::Sought;
 use super::stamps::{self, StampTally, Stamper, Stamps, Wanted};
 use super::{NAME, Settings};
 use crate::datagram_socket::wait_for_any;
-use crate::sys::frame_batch::FrameBatch;
+use crate::frame_batch::FrameBatch;
 use crate::sys::ring::{Frame, Place, Ring, StampedRing, Tag};
 use crate::sys::xsk;
 use crate::{Error, Result, error_queue};

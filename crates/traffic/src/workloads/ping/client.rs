@@ -9,6 +9,7 @@ use nix::sys::socket::{setsockopt, sockopt};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sixbench_measure::clock::{self, PreciseTimers};
+use sixbench_packet::ReceiveBatch;
 use socket2::{SockAddr, Socket};
 
 use super::account::{Account, AccountTally, Received};
@@ -19,7 +20,6 @@ use crate::datagram_socket::{self, is_momentary};
 use crate::df::Df;
 use crate::session::{Cancel, Endpoint};
 use crate::socket::Buffers;
-use crate::sys::mmsg::ReceiveBatch;
 use crate::workloads::pacing::{Flow, Interval, Pace, SendFailures};
 use crate::workloads::sending::{Sender, SentTally, send_phases};
 use crate::workloads::tcp::io::pattern;

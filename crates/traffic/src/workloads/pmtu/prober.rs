@@ -7,6 +7,7 @@ use std::os::fd::AsFd;
 use schemars::JsonSchema;
 use serde::Serialize;
 use sixbench_measure::clock;
+use sixbench_packet::ReceiveBatch;
 use socket2::Socket;
 
 use super::message::{Kind, MESSAGE_BYTES, Message, header_bytes};
@@ -16,7 +17,6 @@ use crate::df::Df;
 use crate::error_queue::{self, IcmpError, Queued};
 use crate::session::Endpoint;
 use crate::socket::Buffers;
-use crate::sys::mmsg::ReceiveBatch;
 use crate::workloads::tcp::Stop;
 use crate::workloads::tcp::io::pattern;
 use crate::{Error, Result};

@@ -1,16 +1,17 @@
 //! The ways by which a sender gives bytes to the kernel.
 
-use std::io::{self, IoSlice, IoSliceMut, Write};
+use std::io::{self, IoSlice, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, SpliceFFlags, fcntl, splice, vmsplice};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, send};
+use nix::sys::socket::{MsgFlags, send};
 use nix::unistd::pipe2;
 use schemars::JsonSchema;
 use serde::Serialize;
+use sixbench_packet::error_queue;
 
 use super::params::SendMode;
 use crate::workloads::tcp::PATIENCE;
@@ -119,30 +120,16 @@ impl Completions {
     /// Reads the notices that are there. Returns true if there were any.
     fn collect(&mut self, stream: &TcpStream) -> bool {
         let before = self.completed;
-        let mut control = nix::cmsg_space!(libc::sock_extended_err, libc::sockaddr_in6);
-        loop {
-            let mut none: [IoSliceMut<'_>; 0] = [];
-            let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
-            let Ok(message) = recvmsg::<()>(stream.as_raw_fd(), &mut none, Some(&mut control), flags) else {
-                return self.completed > before;
-            };
-            let notices = message.cmsgs().into_iter().flatten();
-            for notice in notices {
-                let (ControlMessageOwned::Ipv4RecvErr(notice, _) | ControlMessageOwned::Ipv6RecvErr(notice, _)) =
-                    notice
-                else {
-                    continue;
-                };
-                if notice.ee_origin == SO_EE_ORIGIN_ZEROCOPY {
-                    // From the first send to the last one, by their number, which wraps around.
-                    let sends = u64::from(notice.ee_data.wrapping_sub(notice.ee_info)) + 1;
-                    self.completed += sends;
-                    if notice.ee_code == SO_EE_CODE_ZEROCOPY_COPIED {
-                        self.copied += sends;
-                    }
-                }
+        while let Ok(entry) = error_queue::next(stream, &mut []) {
+            let Some(notice) = entry.error.filter(|error| error.origin == SO_EE_ORIGIN_ZEROCOPY) else { continue };
+            // From the first send to the last one, by their number, which wraps around.
+            let sends = u64::from(notice.data.wrapping_sub(notice.info)) + 1;
+            self.completed += sends;
+            if notice.code == SO_EE_CODE_ZEROCOPY_COPIED {
+                self.copied += sends;
             }
         }
+        self.completed > before
     }
 }
 

@@ -9,6 +9,7 @@ use serde::Serialize;
 use sixbench_measure::clock;
 use sixbench_measure::histogram::{Times, TimesTally};
 use sixbench_measure::sys::scheduling;
+use sixbench_packet::ReceiveBatch;
 use socket2::Socket;
 
 use super::account::{Account, AccountTally, Incoming};
@@ -17,7 +18,6 @@ use crate::arrivals::Entry;
 use crate::datagram_socket::{self, is_momentary};
 use crate::session::Endpoint;
 use crate::socket::{Buffers, GrantedBuffers};
-use crate::sys::mmsg::ReceiveBatch;
 use crate::workloads::receiving::{Receiver, ReceiverResult, ReceiverSpan};
 use crate::workloads::server_span::QUIET;
 use crate::workloads::thread_server::Order;

@@ -16,6 +16,7 @@ use super::{NAME, Settings};
 use crate::Result;
 use crate::atomic_fragments::AtomicFragments;
 use crate::datagram::{HEADER_BYTES, Header, Phase};
+use crate::datagram_batch::{DatagramBatch, Manner};
 use crate::datagram_socket::PATIENCE;
 use crate::df::Df;
 use crate::error_queue::ErrorCounts;
@@ -23,7 +24,6 @@ use crate::models::Round;
 use crate::packet_log::{SentLog, SentLogTally};
 use crate::session::{Cancel, Endpoint};
 use crate::socket::GrantedBuffers;
-use crate::sys::mmsg::{Manner, SendBatch};
 use crate::workloads::opening;
 use crate::workloads::pacing::{Flow, SendFailures, WaitTally, Waits};
 use crate::workloads::sending::{Sender, SentTally, send_phases};
@@ -52,7 +52,7 @@ pub fn send(socket: &Socket, endpoint: &Endpoint, settings: &Settings, stop: &St
         atomic,
         endpoint,
         stop,
-        batch: SendBatch::default(),
+        batch: DatagramBatch::default(),
         heads: Vec::new(),
         sending,
         calls: 0,
@@ -123,7 +123,7 @@ struct DatagramSender<'a> {
     atomic: Option<AtomicFragments>,
     endpoint: &'a Endpoint,
     stop: &'a Stop,
-    batch: SendBatch,
+    batch: DatagramBatch,
     heads: Vec<[u8; HEADER_BYTES]>,
     sending: Sending,
     /// Calls that sent something.

@@ -1,8 +1,14 @@
-//! The only `unsafe` of this crate.
+//! The only `unsafe` of this crate, here and in the modules below.
+
+mod batch;
+mod message;
 
 use std::io;
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+
+pub use batch::{Destination, LentReceiveBatch, Message, ReceiveBatch, Received, SendBatch, With};
+pub use message::{MessageReader, Reading, send_with};
 
 /// Opens a socket for whole frames, which has no interface and sees nothing yet. It never blocks.
 pub fn open() -> io::Result<OwnedFd> {
