@@ -25,7 +25,7 @@ pub use settings::{Filtering, Settings, StaticBinding, Timeouts};
 pub use table::Amounts;
 
 use crate::icmp::{V4Repr, V6Repr};
-use crate::siit::{Clause, Decision, Given, Port, Ports, Stop, Translator, Verdict, check_source_route};
+use crate::siit::{Clause, Context, Decision, Given, Port, Ports, Stop, Translator, Verdict, check_source_route};
 use crate::{Span, checksum, ipv4, ipv6};
 use flow::Flow;
 use rewrite::End;
@@ -60,20 +60,21 @@ impl Nat64 {
     ///
     /// `ports`: those of a fragment's first one. `now`: the time since any instant.
     pub fn translate(&mut self, packet: &[u8], ports: Option<Ports>, now: Duration) -> Decision {
-        self.now = self.now.max(now);
-        match packet.first().map(|octet| octet >> 4) {
-            Some(4) => self.ipv4_packet(packet, ports),
-            Some(6) => self.ipv6_packet(packet, ports),
-            _ => Decision::dropped(Clause::Malformed),
-        }
+        self.translate_in(Context::of_fragment(ports), packet, now)
     }
 
     /// Decides the fate of a packet whose fragments were put together.
     pub fn translate_joined(&mut self, packet: &[u8], now: Duration) -> Decision {
-        self.translator.was_joined = true;
-        let decision = self.translate(packet, None, now);
-        self.translator.was_joined = false;
-        decision
+        self.translate_in(Context::JOINED, packet, now)
+    }
+
+    fn translate_in(&mut self, context: Context, packet: &[u8], now: Duration) -> Decision {
+        self.now = self.now.max(now);
+        match packet.first().map(|octet| octet >> 4) {
+            Some(4) => self.ipv4_packet(context, packet),
+            Some(6) => self.ipv6_packet(context, packet),
+            _ => Decision::dropped(Clause::Malformed),
+        }
     }
 
     /// True if a packet is a fragment that waits for the others, to be translated with them as one packet
@@ -87,41 +88,45 @@ impl Nat64 {
         self.table.amounts()
     }
 
-    fn ipv6_packet(&mut self, bytes: &[u8], ports: Option<Ports>) -> Decision {
+    fn ipv6_packet(&mut self, context: Context, bytes: &[u8]) -> Decision {
         let Ok(packet) = ipv6::Packet::parse(Span::whole(bytes)) else { return Decision::dropped(Clause::Malformed) };
-        // An address of the pool is its bindings', also where it is the translator's own.
-        if !self.translator.to_ipv4(packet.destination()).is_ok_and(|to| self.table.has(to)) {
-            if let Some(decision) = self.translator.receive6(bytes, &packet) {
-                return decision;
-            }
-        }
-        let rewritten = match self.out(bytes, &packet, ports) {
-            Ok(rewritten) => rewritten,
-            Err(stop) => return self.translator.stopped6(bytes, &packet, stop),
-        };
-        let comes_back = rewritten.given.comes_back;
-        let decision = self.translator.given_to_ipv4(bytes, &rewritten.packet, rewritten.given);
+        self.received(bytes, &packet).unwrap_or_else(|| match self.out(bytes, &packet, context.ports) {
+            Ok(rewritten) => self.outward(context, bytes, &rewritten),
+            Err(stop) => self.translator.stopped6(bytes, &packet, stop),
+        })
+    }
+
+    /// The decision about an IPv6 packet to the translator itself. An address of the pool is its bindings', also where
+    /// it is the translator's own.
+    fn received(&mut self, bytes: &[u8], packet: &ipv6::Packet<'_>) -> Option<Decision> {
+        let is_bound = self.translator.to_ipv4(packet.destination()).is_ok_and(|to| self.table.has(to));
+        if is_bound { None } else { self.translator.receive6(bytes, packet) }
+    }
+
+    /// Sends a packet to IPv4, or back to IPv6 if it is to another host of IPv6: RFC 6146 section 3.8.
+    fn outward(&mut self, context: Context, bytes: &[u8], rewritten: &Rewritten) -> Decision {
+        let decision = self.translator.given_to_ipv4(&context.with(rewritten.given), bytes, &rewritten.packet);
         match &decision.packets[..] {
-            [back] if comes_back && decision.verdict == Verdict::Translated => {
-                let Ok(packet) = ipv4::Packet::parse(Span::whole(back)) else {
-                    return Decision::dropped(Clause::Malformed);
-                };
-                // Nobody in IPv4 has sent this packet, so nobody is told of what is wrong with it.
-                match self.back(back, &packet, ports.map(|_| rewritten.ports)) {
-                    Ok(Rewritten { packet, given, .. }) => {
-                        let given = Given { comes_back: true, ..given };
-                        let decision = self.translator.given_to_ipv6(back, &packet, given);
-                        let is_through = decision.verdict == Verdict::Translated;
-                        Decision { clause: if is_through { Clause::Hairpin } else { decision.clause }, ..decision }
-                    }
-                    Err(stop) => Decision::dropped(stop.clause),
-                }
+            [back] if rewritten.given.comes_back && decision.verdict == Verdict::Translated => {
+                let ports = context.ports.map(|_| rewritten.ports);
+                self.hairpin(Context { ports, ..context }.back(), back).unwrap_or_else(Decision::dropped)
             }
             _ => decision,
         }
     }
 
-    fn ipv4_packet(&mut self, bytes: &[u8], ports: Option<Ports>) -> Decision {
+    /// Sends a packet that came out of IPv6 to the IPv6 host. Nobody in IPv4 has sent it, so nobody is told of what is
+    /// wrong with it.
+    fn hairpin(&mut self, context: Context, bytes: &[u8]) -> Result<Decision, Clause> {
+        let packet = ipv4::Packet::parse(Span::whole(bytes)).map_err(|_| Clause::Malformed)?;
+        let Rewritten { packet, given, .. } =
+            self.back(bytes, &packet, context.ports).map_err(|stop: Stop<V4Repr>| stop.clause)?;
+        let decision = self.translator.given_to_ipv6(&context.with(given), bytes, &packet);
+        let is_through = decision.verdict == Verdict::Translated;
+        Ok(Decision { clause: if is_through { Clause::Hairpin } else { decision.clause }, ..decision })
+    }
+
+    fn ipv4_packet(&mut self, context: Context, bytes: &[u8]) -> Decision {
         let packet = match ipv4::Packet::parse(Span::whole(bytes)) {
             Ok(packet) if checksum::is_valid(&bytes[..packet.header_bytes()]) => packet,
             _ => return Decision::dropped(Clause::Malformed),
@@ -129,8 +134,8 @@ impl Nat64 {
         if self.table.has(packet.source()) {
             return Decision::dropped(Clause::OfPool);
         }
-        match self.back(bytes, &packet, ports) {
-            Ok(rewritten) => self.translator.given_to_ipv6(bytes, &rewritten.packet, rewritten.given),
+        match self.back(bytes, &packet, context.ports) {
+            Ok(rewritten) => self.translator.given_to_ipv6(&context.with(rewritten.given), bytes, &rewritten.packet),
             Err(stop) => self.translator.stopped4(bytes, &packet, stop),
         }
     }
@@ -217,7 +222,7 @@ impl Nat64 {
         let outside = Outside { address: quoted_source, port: flow.ports[1] };
         let remote = Outside { address: quoted_destination, port: flow.remote_port(0) };
         let inside = self.table.inside_of(flow.protocol, outside, remote, self.now)?;
-        let from = self.translator.router_to_ipv6(source, packet.hop_limit())?;
+        let from = self.translator.router_to_ipv6(&Context::default(), source, packet.hop_limit())?;
         let remote = self.translator.to_ipv6(quoted_destination)?;
         rewrite::quoted_port(&mut changed, End::Source, inside.port);
         let given = Given {

@@ -6,6 +6,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use super::context::Context;
 use super::mapping::Ends;
 use super::ports::{Port, Ports};
 use super::{Clause, Translator};
@@ -49,6 +50,7 @@ impl Translator {
     /// The ends of an IPv4 packet, or of one in an ICMP error (`is_quoted`), which went the other way.
     pub(super) fn domain_ends_of_ipv4(
         &self,
+        context: &Context,
         domain: &Domain,
         packet: &ipv4::Packet<'_>,
         is_error: bool,
@@ -60,11 +62,11 @@ impl Translator {
         if !hosts.iter().all(|&address| is_host4(address, self.settings.allow_reserved)) {
             return Err(Clause::NotUnicast);
         }
-        let Ports(ports) = self.known.filter(|_| !is_quoted).unwrap_or_else(|| Ports::of_ipv4(packet));
+        let Ports(ports) = context.ports.filter(|_| !is_quoted).unwrap_or_else(|| Ports::of_ipv4(packet));
         let far = usize::from(!is_quoted);
         let near = 1 - far;
         let near6 = match self.near_to_ipv6(domain, ipv4[near], ports[near]) {
-            Err(_) if is_error => self.router_to_ipv6_of_own(domain, ipv4[near], packet.hop_limit())?,
+            Err(_) if is_error => self.router_to_ipv6_of_own(context, domain, ipv4[near], packet.hop_limit())?,
             found => found?,
         };
         let far6 = self.far_to_ipv6(domain, ipv4[far], ports[far])?;
@@ -74,6 +76,7 @@ impl Translator {
     /// The same for IPv6.
     pub(super) fn domain_ends_of_ipv6(
         &self,
+        context: &Context,
         domain: &Domain,
         packet: &ipv6::Packet<'_>,
         is_error: bool,
@@ -83,7 +86,7 @@ impl Translator {
         if !ipv6.into_iter().all(is_host6) {
             return Err(Clause::NotUnicast);
         }
-        let Ports(ports) = self.known.filter(|_| !is_quoted).unwrap_or_else(|| Ports::of_ipv6(packet));
+        let Ports(ports) = context.ports.filter(|_| !is_quoted).unwrap_or_else(|| Ports::of_ipv6(packet));
         let far = usize::from(is_quoted);
         let near = 1 - far;
         let far4 = match self.far_to_ipv4(domain, ipv6[far], ports[far]) {
@@ -128,10 +131,16 @@ impl Translator {
 
     /// The IPv6 address of a router that sends an ICMP error. Outside, the address of a router behind a customer edge
     /// means nothing.
-    fn router_to_ipv6_of_own(&self, domain: &Domain, address: Ipv4Addr, hop_limit: u8) -> Result<Ipv6Addr, Clause> {
+    fn router_to_ipv6_of_own(
+        &self,
+        context: &Context,
+        domain: &Domain,
+        address: Ipv4Addr,
+        hop_limit: u8,
+    ) -> Result<Ipv6Addr, Clause> {
         match domain.own {
             Some(_) => self.pooled6(hop_limit).ok_or(Clause::NoMapping),
-            None => self.router_to_ipv6(address, hop_limit),
+            None => self.router_to_ipv6(context, address, hop_limit),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! ICMP in the other family: RFC 7915 sections 4.2, 4.3, 5.2 and 5.3.
 
+use super::context::Context;
 use super::headers::Upper;
 use super::mapping::Ends;
 use super::quote::{Quoted, Way};
@@ -43,6 +44,7 @@ fn pointer_to_ipv4(pointer: u32) -> Option<u8> {
 /// An ICMP message as an ICMPv6 message, behind `room` for headers.
 pub(super) fn to_ipv6(
     translator: &Translator,
+    context: &Context,
     ends: &Ends,
     bytes: &[u8],
     room: usize,
@@ -60,7 +62,7 @@ pub(super) fn to_ipv6(
     let error = error_to_ipv6(translator, V4Repr::parse(&message), quoted.packet)?;
     let takes_length = matches!(error, V6Repr::Unreachable { .. } | V6Repr::TimeExceeded { .. });
     let mut out = vec![0; room + HEADER_BYTES];
-    let quoted_words = quoted.translate(translator, takes_length, &mut out)?;
+    let quoted_words = quoted.translate(translator, context, takes_length, &mut out)?;
     let error = match error {
         V6Repr::Unreachable { code, .. } => V6Repr::Unreachable { code, quoted_words },
         V6Repr::TimeExceeded { code, .. } => V6Repr::TimeExceeded { code, quoted_words },
@@ -105,6 +107,7 @@ fn error_to_ipv6(translator: &Translator, error: V4Repr, quoted: &[u8]) -> Resul
 /// An ICMPv6 message as an ICMP message, behind `room` for headers.
 pub(super) fn to_ipv4(
     translator: &Translator,
+    context: &Context,
     ends: &Ends,
     bytes: &[u8],
     room: usize,
@@ -123,7 +126,7 @@ pub(super) fn to_ipv4(
     let error = error_to_ipv4(translator, V6Repr::parse(&message), quoted.packet)?;
     let takes_length = matches!(error, V4Repr::Unreachable { .. } | V4Repr::TimeExceeded { .. });
     let mut out = vec![0; room + HEADER_BYTES];
-    let quoted_words = quoted.translate(translator, takes_length, &mut out)?;
+    let quoted_words = quoted.translate(translator, context, takes_length, &mut out)?;
     let error = match error {
         V4Repr::Unreachable { code, mtu_bytes, .. } => V4Repr::Unreachable { code, quoted_words, mtu_bytes },
         V4Repr::TimeExceeded { code, .. } => V4Repr::TimeExceeded { code, quoted_words },

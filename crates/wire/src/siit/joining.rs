@@ -1,5 +1,6 @@
 //! Packets that cannot be translated fragment by fragment, if a node can put them together: RFC 6146 section 3.4.
 
+use super::context::Context;
 use super::headers::Upper;
 use super::{Decision, Translator, ZeroChecksum};
 use crate::{Span, checksum, ipv4, ipv6, protocol};
@@ -31,10 +32,7 @@ impl Translator {
 
     /// Decides the fate of a packet whose fragments were put together. It may be cut again.
     pub fn translate_joined(&mut self, packet: &[u8]) -> Decision {
-        self.was_joined = true;
-        let decision = self.translate(packet);
-        self.was_joined = false;
-        decision
+        self.translate_in(&Context::JOINED, packet)
     }
 
     /// True if a datagram has no checksum and cannot be forwarded without one.

@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use super::context::Context;
 use super::{Clause, Translator};
 use crate::addresses::{Prefix6, is_host4, is_host6};
 use crate::{ipv4, ipv6};
@@ -13,65 +14,55 @@ pub(super) struct Ends {
     pub ipv6: [Ipv6Addr; 2],
 }
 
-/// The addresses of a packet, and of the one in it if it is an ICMP error, as the owner of its session knows them.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Given {
-    pub ipv4: [Ipv4Addr; 2],
-    pub ipv6: [Ipv6Addr; 2],
-    pub quoted: Option<([Ipv4Addr; 2], [Ipv6Addr; 2])>,
-    /// True if the packet comes back to IPv6 at once: RFC 6146 section 3.8.
-    pub comes_back: bool,
-}
-
-impl Given {
-    fn ends(&self) -> Ends {
-        Ends { ipv4: self.ipv4, ipv6: self.ipv6 }
-    }
-
-    fn quoted_ends(&self) -> Result<Ends, Clause> {
-        self.quoted.map(|(ipv4, ipv6)| Ends { ipv4, ipv6 }).ok_or(Clause::QuotedPacket)
-    }
-}
-
 impl Translator {
     /// The ends of an IPv4 packet. `is_error`: it is an ICMP error, whose source may be any router.
-    pub(super) fn ends_of_ipv4(&self, packet: &ipv4::Packet<'_>, is_error: bool) -> Result<Ends, Clause> {
-        if let Some(given) = &self.given {
+    pub(super) fn ends_of_ipv4(
+        &self,
+        context: &Context,
+        packet: &ipv4::Packet<'_>,
+        is_error: bool,
+    ) -> Result<Ends, Clause> {
+        if let Some(given) = &context.given {
             return Ok(given.ends());
         }
         if let Some(domain) = &self.settings.domain {
-            return self.domain_ends_of_ipv4(domain, packet, is_error, false);
+            return self.domain_ends_of_ipv4(context, domain, packet, is_error, false);
         }
         let ipv4 = [packet.source(), packet.destination()];
         let source = match is_error {
-            true => self.router_to_ipv6(ipv4[0], packet.hop_limit())?,
+            true => self.router_to_ipv6(context, ipv4[0], packet.hop_limit())?,
             // A host that is found by RFC 6052 is answered there: RFC 7757 section 4.2.2.
-            false if self.is_back => self.embed(ipv4[0])?,
+            false if context.is_back => self.embed(ipv4[0])?,
             false => self.to_ipv6(ipv4[0])?,
         };
         Ok(Ends { ipv4, ipv6: [source, self.to_ipv6(ipv4[1])?] })
     }
 
     /// The ends of the packet in an ICMP error.
-    pub(super) fn ends_of_quoted_ipv4(&self, packet: &ipv4::Packet<'_>) -> Result<Ends, Clause> {
-        if let Some(given) = &self.given {
+    pub(super) fn ends_of_quoted_ipv4(&self, context: &Context, packet: &ipv4::Packet<'_>) -> Result<Ends, Clause> {
+        if let Some(given) = &context.given {
             return given.quoted_ends();
         }
         if let Some(domain) = &self.settings.domain {
-            return self.domain_ends_of_ipv4(domain, packet, false, true);
+            return self.domain_ends_of_ipv4(context, domain, packet, false, true);
         }
         let ipv4 = [packet.source(), packet.destination()];
-        let destination = if self.is_back { self.embed(ipv4[1])? } else { self.to_ipv6(ipv4[1])? };
+        let destination = if context.is_back { self.embed(ipv4[1])? } else { self.to_ipv6(ipv4[1])? };
         Ok(Ends { ipv4, ipv6: [self.to_ipv6(ipv4[0])?, destination] })
     }
 
     /// The ends of an IPv6 packet. `is_error`: it is an ICMPv6 error, whose source may be any router.
-    pub(super) fn ends_of_ipv6(&self, packet: &ipv6::Packet<'_>, is_error: bool) -> Result<Ends, Clause> {
-        if let Some(given) = &self.given {
+    pub(super) fn ends_of_ipv6(
+        &self,
+        context: &Context,
+        packet: &ipv6::Packet<'_>,
+        is_error: bool,
+    ) -> Result<Ends, Clause> {
+        if let Some(given) = &context.given {
             return Ok(given.ends());
         }
         if let Some(domain) = &self.settings.domain {
-            return self.domain_ends_of_ipv6(domain, packet, is_error, false);
+            return self.domain_ends_of_ipv6(context, domain, packet, is_error, false);
         }
         let ipv6 = [packet.source(), packet.destination()];
         let source = match self.to_ipv4(ipv6[0]) {
@@ -82,12 +73,12 @@ impl Translator {
     }
 
     /// The ends of the packet in an ICMPv6 error.
-    pub(super) fn ends_of_quoted_ipv6(&self, packet: &ipv6::Packet<'_>) -> Result<Ends, Clause> {
-        if let Some(given) = &self.given {
+    pub(super) fn ends_of_quoted_ipv6(&self, context: &Context, packet: &ipv6::Packet<'_>) -> Result<Ends, Clause> {
+        if let Some(given) = &context.given {
             return given.quoted_ends();
         }
         if let Some(domain) = &self.settings.domain {
-            return self.domain_ends_of_ipv6(domain, packet, false, true);
+            return self.domain_ends_of_ipv6(context, domain, packet, false, true);
         }
         let ipv6 = [packet.source(), packet.destination()];
         Ok(Ends { ipv4: [self.to_ipv4(ipv6[0])?, self.to_ipv4(ipv6[1])?], ipv6 })
@@ -95,8 +86,8 @@ impl Translator {
 
     /// True if a packet to that IPv6 address, which the IPv4 address stands for, comes back: RFC 7757 section 4.2.2. At
     /// a border relay of MAP, one to the IPv4 address of a customer edge does.
-    pub(super) fn comes_back(&self, ipv6: Ipv6Addr, ipv4: Ipv4Addr) -> bool {
-        if let Some(given) = &self.given {
+    pub(super) fn comes_back(&self, context: &Context, ipv6: Ipv6Addr, ipv4: Ipv4Addr) -> bool {
+        if let Some(given) = &context.given {
             return given.comes_back;
         }
         if let Some(domain) = &self.settings.domain {
@@ -128,8 +119,13 @@ impl Translator {
     }
 
     /// An address that is no host's stands for itself, so that troubles can be found: RFC 7915 section 4.1.
-    pub(crate) fn router_to_ipv6(&self, address: Ipv4Addr, hop_limit: u8) -> Result<Ipv6Addr, Clause> {
-        let found = match self.is_back || !is_host4(address, self.settings.allow_reserved) {
+    pub(crate) fn router_to_ipv6(
+        &self,
+        context: &Context,
+        address: Ipv4Addr,
+        hop_limit: u8,
+    ) -> Result<Ipv6Addr, Clause> {
+        let found = match context.is_back || !is_host4(address, self.settings.allow_reserved) {
             true => self.embed(address),
             false => self.to_ipv6(address),
         };

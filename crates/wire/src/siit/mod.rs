@@ -5,12 +5,13 @@
 //! the sender of its errors has to do that.
 //!
 //! `to_ipv6` and `to_ipv4` follow RFC 7915 sections 4 and 5. They use `mapping` for addresses, `domain` and `ports` for
-//! those of MAP, `headers` for what lies between the IP header and the transport header, `transport` for checksums,
+//! those of MAP, `context` for what is known beside a packet's bytes, `headers` for what lies between the IP header and the transport header, `transport` for checksums,
 //! `icmp` for messages and `quote` for the packets in errors, `identifications`, `joining` for what has to be whole,
 //! `answers` for the errors that the translator sends itself, and `own` for packets to its own addresses.
 
 mod answers;
 mod clause;
+mod context;
 mod domain;
 mod explicit;
 mod headers;
@@ -31,11 +32,11 @@ mod transport;
 use std::net::Ipv6Addr;
 
 pub use clause::Clause;
+pub(crate) use context::{Context, Given};
 pub use domain::Domain;
 use explicit::Table;
 pub(crate) use headers::{Upper, check_source_route};
 use identifications::Identifications;
-pub(crate) use mapping::Given;
 pub use ports::{Port, Ports};
 pub use settings::{PLATEAUS, Settings, ZeroChecksum};
 
@@ -56,14 +57,6 @@ pub struct Translator {
     explicit: Table,
     own6: Option<Ipv6Addr>,
     identifications: Identifications,
-    /// True if the packet that is translated came out of IPv6 just now: RFC 7757 section 4.2.2.
-    is_back: bool,
-    /// The addresses of the packet that is translated, if the owner of its session gives them.
-    given: Option<Given>,
-    /// The ports of the packet that is translated, if it is a fragment and the ports of the first one are known.
-    known: Option<Ports>,
-    /// True if the packet that is translated came in fragments that were put together. It may be cut again.
-    pub(crate) was_joined: bool,
 }
 
 /// The translator's decision about a packet.
@@ -119,10 +112,6 @@ impl Translator {
             explicit: Table::new(&settings.explicit),
             own6: if settings.own6.is_unspecified() { embedded() } else { Some(settings.own6) },
             identifications: Identifications::new(settings.identification_seed),
-            is_back: false,
-            given: None,
-            known: None,
-            was_joined: false,
             settings,
         })
     }
@@ -134,12 +123,22 @@ impl Translator {
 
     /// Decides the fate of a packet of either family, which is whole.
     pub fn translate(&mut self, packet: &[u8]) -> Decision {
+        self.translate_in(&Context::default(), packet)
+    }
+
+    /// Decides the fate of a fragment whose first one has these ports.
+    pub fn translate_fragment(&mut self, packet: &[u8], ports: Ports) -> Decision {
+        self.translate_in(&Context::of_fragment(Some(ports)), packet)
+    }
+
+    /// Decides the fate of a packet in its circumstances.
+    fn translate_in(&mut self, context: &Context, packet: &[u8]) -> Decision {
         let span = Span::whole(packet);
         match packet.first().map(|octet| octet >> 4) {
             Some(4) => match ipv4::Packet::parse(span) {
                 Ok(parsed) if checksum::is_valid(&packet[..parsed.header_bytes()]) => {
                     self.receive4(packet, &parsed).unwrap_or_else(|| {
-                        let outcome = self.packet_to_ipv6(packet, &parsed);
+                        let outcome = self.packet_to_ipv6(context, packet, &parsed);
                         self.decide(outcome, |translator, error| translator.answer4(packet, &parsed, error))
                     })
                 }
@@ -147,21 +146,13 @@ impl Translator {
             },
             Some(6) => match ipv6::Packet::parse(span) {
                 Ok(parsed) => self.receive6(packet, &parsed).unwrap_or_else(|| {
-                    let outcome = self.packet_to_ipv4(&parsed);
+                    let outcome = self.packet_to_ipv4(context, &parsed);
                     self.decide(outcome, |translator, error| translator.answer6(packet, &parsed, error))
                 }),
                 Err(_) => Decision::dropped(Clause::Malformed),
             },
             _ => Decision::dropped(Clause::Malformed),
         }
-    }
-
-    /// Decides the fate of a fragment whose first one has these ports.
-    pub fn translate_fragment(&mut self, packet: &[u8], ports: Ports) -> Decision {
-        self.known = Some(ports);
-        let decision = self.translate(packet);
-        self.known = None;
-        decision
     }
 
     /// True if ports are needed to decide about a packet: it is to customer edges of MAP, which may share its address.
@@ -172,32 +163,27 @@ impl Translator {
                 Some(4) => true,
                 Some(6) => ipv6::Packet::parse(Span::whole(packet)).is_ok_and(|packet| {
                     let destination = packet.destination();
-                    self.to_ipv4(destination).is_ok_and(|ipv4| self.comes_back(destination, ipv4))
+                    self.to_ipv4(destination).is_ok_and(|ipv4| self.comes_back(&Context::default(), destination, ipv4))
                 }),
                 _ => false,
             }
     }
 
-    /// Translates an IPv6 packet with the addresses that the owner of its session gives. Errors are about `original`,
-    /// which has other ports.
-    pub(crate) fn given_to_ipv4(&mut self, original: &[u8], packet: &[u8], given: Given) -> Decision {
+    /// Translates an IPv6 packet in its circumstances, which the owner of its session gives. Errors are about
+    /// `original`, which has other ports.
+    pub(crate) fn given_to_ipv4(&mut self, context: &Context, original: &[u8], packet: &[u8]) -> Decision {
         let parsed = [original, packet].map(|bytes| ipv6::Packet::parse(Span::whole(bytes)));
         let [Ok(of_original), Ok(parsed)] = parsed else { return Decision::dropped(Clause::Malformed) };
-        self.given = Some(given);
-        let outcome = self.packet_to_ipv4(&parsed);
-        self.given = None;
+        let outcome = self.packet_to_ipv4(context, &parsed);
         self.decide(outcome, |translator, error| translator.answer6(original, &of_original, error))
     }
 
-    /// The same for an IPv4 packet.
-    pub(crate) fn given_to_ipv6(&mut self, original: &[u8], packet: &[u8], given: Given) -> Decision {
+    /// The same for an IPv4 packet. If it came out of IPv6 just now, nobody in IPv4 gets an error about it.
+    pub(crate) fn given_to_ipv6(&mut self, context: &Context, original: &[u8], packet: &[u8]) -> Decision {
         let parsed = [original, packet].map(|bytes| ipv4::Packet::parse(Span::whole(bytes)));
         let [Ok(of_original), Ok(parsed)] = parsed else { return Decision::dropped(Clause::Malformed) };
-        self.is_back = given.comes_back;
-        self.given = Some(given);
-        let outcome = self.packet_to_ipv6(packet, &parsed);
-        let outcome = if self.is_back { outcome.map_err(|stop| Stop::from(stop.clause)) } else { outcome };
-        (self.given, self.is_back) = (None, false);
+        let outcome = self.packet_to_ipv6(context, packet, &parsed);
+        let outcome = if context.is_back { outcome.map_err(|stop| Stop::from(stop.clause)) } else { outcome };
         self.decide(outcome, |translator, error| translator.answer4(original, &of_original, error))
     }
 
@@ -228,8 +214,8 @@ impl Translator {
     }
 
     /// The hop limit behind the translator, unless it is used up.
-    fn next_hop_limit(&self, hop_limit: u8) -> Option<u8> {
-        if !self.settings.takes_hop || self.is_back {
+    fn next_hop_limit(&self, context: &Context, hop_limit: u8) -> Option<u8> {
+        if !self.settings.takes_hop || context.is_back {
             return Some(hop_limit);
         }
         hop_limit.checked_sub(1).filter(|&left| left > 0)

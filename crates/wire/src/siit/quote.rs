@@ -1,5 +1,6 @@
 //! The packet in an ICMP error, and the extensions behind it: RFC 7915 sections 4.3 and 5.3, RFC 4884.
 
+use super::context::Context;
 use super::{Clause, Translator};
 use crate::icmp::HEADER_BYTES;
 use crate::icmp_error::{QUOTED_V6_BYTES, quoted_v4_bytes};
@@ -42,14 +43,20 @@ impl<'a> Quoted<'a> {
     ///
     /// If there is no room for all, the packet is cut for the extensions, but not below 128 bytes; then the extensions
     /// are left out. They also are where the message has no length attribute (`takes_length`) in the other family.
-    pub fn translate(self, translator: &Translator, takes_length: bool, out: &mut Vec<u8>) -> Result<u8, Clause> {
+    pub fn translate(
+        self,
+        translator: &Translator,
+        context: &Context,
+        takes_length: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<u8, Clause> {
         let (word_bytes, room) = match self.way {
             Way::ToIpv6 => (8, QUOTED_V6_BYTES),
             Way::ToIpv4 => (4, quoted_v4_bytes(translator.settings.mtu4 as usize)),
         };
         let (mut packet, packet_bytes) = match self.way {
-            Way::ToIpv6 => translator.quoted_to_ipv6(self.packet)?,
-            Way::ToIpv4 => translator.quoted_to_ipv4(self.packet)?,
+            Way::ToIpv6 => translator.quoted_to_ipv6(context, self.packet)?,
+            Way::ToIpv4 => translator.quoted_to_ipv4(context, self.packet)?,
         };
         let most = room.saturating_sub(self.extensions.len()) / word_bytes * word_bytes;
         if self.extensions.is_empty() || !takes_length || most < LEAST_BYTES {

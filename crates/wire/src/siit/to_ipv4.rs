@@ -1,5 +1,6 @@
 //! Translation from IPv6 to IPv4: RFC 7915 section 5.
 
+use super::context::Context;
 use super::headers::{Upper, is_of_ipv4_alone};
 use super::icmp::{ECHO4, ECHO6};
 use super::mapping::Ends;
@@ -12,10 +13,10 @@ use crate::{Span, ipv4, ipv6, protocol};
 const SMALL_BYTES: usize = 1260;
 
 impl Translator {
-    pub(super) fn packet_to_ipv4(&mut self, packet: &ipv6::Packet<'_>) -> Outcome<V6Repr> {
+    pub(super) fn packet_to_ipv4(&mut self, context: &Context, packet: &ipv6::Packet<'_>) -> Outcome<V6Repr> {
         let upper = Upper::read(packet)?;
-        let ends = self.ends_of_ipv6(packet, is_error(&upper))?;
-        let Some(hop_limit) = self.next_hop_limit(packet.hop_limit()) else {
+        let ends = self.ends_of_ipv6(context, packet, is_error(&upper))?;
+        let Some(hop_limit) = self.next_hop_limit(context, packet.hop_limit()) else {
             return Err(Stop::with_error(Clause::HopLimit, V6Repr::TimeExceeded { code: 0, quoted_words: 0 }));
         };
         if upper.is_extended_fragment {
@@ -24,14 +25,14 @@ impl Translator {
         if let Some(pointer) = upper.segments_left_at {
             return Err(Stop::with_error(Clause::RoutingHeader, V6Repr::ParameterProblem { code: 0, pointer }));
         }
-        let (clause, number, mut out) = self.payload_to_ipv4(&upper, &ends)?;
+        let (clause, number, mut out) = self.payload_to_ipv4(context, &upper, &ends)?;
         let offset_bytes = upper.fragment.map_or(0, |fragment| fragment.offset_bytes as usize);
         if upper.fragment.is_some() && offset_bytes + out.len() > MOST_BYTES {
             return Err(Clause::Malformed.into());
         }
-        let comes_back = self.comes_back(ends.ipv6[1], ends.ipv4[1]);
+        let comes_back = self.comes_back(context, ends.ipv6[1], ends.ipv4[1]);
         let mtu4 = self.settings.mtu4 as usize;
-        if out.len() > SMALL_BYTES.max(mtu4) && !comes_back && !self.was_joined {
+        if out.len() > SMALL_BYTES.max(mtu4) && !comes_back && !context.was_joined {
             // RFC 8200 section 5: a source need not make its packets shorter than this.
             let mtu_bytes = (mtu4 + MORE_BYTES).max(LEAST_MTU6).min(self.settings.mtu6 as usize) as u32;
             return Err(Stop::with_error(Clause::PacketTooBig, V6Repr::PacketTooBig { mtu_bytes }));
@@ -39,7 +40,7 @@ impl Translator {
         if out.len() > MOST_BYTES {
             return Err(Clause::Malformed.into());
         }
-        let dont_fragment = upper.fragment.is_none() && out.len() > SMALL_BYTES && !self.was_joined;
+        let dont_fragment = upper.fragment.is_none() && out.len() > SMALL_BYTES && !context.was_joined;
         if comes_back && dont_fragment && out.len() + MORE_BYTES > self.settings.mtu6 as usize {
             // The packet is as long again behind the translator, where its sender is, too.
             return Err(Stop::with_error(Clause::PacketTooBig, V6Repr::PacketTooBig { mtu_bytes: self.settings.mtu6 }));
@@ -64,33 +65,35 @@ impl Translator {
             return Ok((Clause::FragmentedToIpv4, crate::fragments::cut4(&header, &out[ipv4::HEADER_BYTES..], mtu4)));
         }
         out[..ipv4::HEADER_BYTES].copy_from_slice(&header.emit());
-        if comes_back && self.given.is_some() {
+        if comes_back && context.given.is_some() {
             return Ok((Clause::Hairpin, vec![out]));
         }
         if comes_back {
-            return self.back_to_ipv6(&out);
+            return self.back_to_ipv6(context, &out);
         }
         Ok((if upper.fragment.is_some() { Clause::FragmentToIpv4 } else { clause }, vec![out]))
     }
 
     /// Translates a packet back to IPv6: RFC 7757 section 4.2.2. Nobody in IPv4 has sent it, so nobody gets an error
     /// about it.
-    fn back_to_ipv6(&mut self, bytes: &[u8]) -> Outcome<V6Repr> {
+    fn back_to_ipv6(&mut self, context: &Context, bytes: &[u8]) -> Outcome<V6Repr> {
         let packet = ipv4::Packet::parse(Span::whole(bytes)).map_err(|_| Clause::Malformed)?;
-        self.is_back = true;
-        let outcome = self.packet_to_ipv6(bytes, &packet);
-        self.is_back = false;
-        let (_, packets) = outcome.map_err(|stop| stop.clause)?;
+        let (_, packets) = self.packet_to_ipv6(&context.back(), bytes, &packet).map_err(|stop| stop.clause)?;
         Ok((Clause::Hairpin, packets))
     }
 
     /// The transport header and what follows it, behind room for the IPv4 header, with its number in IPv4.
-    fn payload_to_ipv4(&self, upper: &Upper<'_>, ends: &Ends) -> Result<(Clause, u8, Vec<u8>), Clause> {
+    fn payload_to_ipv4(
+        &self,
+        context: &Context,
+        upper: &Upper<'_>,
+        ends: &Ends,
+    ) -> Result<(Clause, u8, Vec<u8>), Clause> {
         let room = ipv4::HEADER_BYTES;
         match upper.protocol {
             protocol::ICMPV6 if upper.is_fragment() => Err(Clause::FragmentedIcmp),
             protocol::ICMPV6 => {
-                let (clause, out) = icmp::to_ipv4(self, ends, upper.payload, room)?;
+                let (clause, out) = icmp::to_ipv4(self, context, ends, upper.payload, room)?;
                 Ok((clause, protocol::ICMP, out))
             }
             number if is_of_ipv4_alone(number) => Err(Clause::OtherFamily),
@@ -125,13 +128,13 @@ impl Translator {
 
     /// A packet that an ICMPv6 error quotes, or the first part of one, and how much of the bytes it is: RFC 7915
     /// section 5.3. Its hop limit stays.
-    pub(super) fn quoted_to_ipv4(&self, bytes: &[u8]) -> Result<(Vec<u8>, usize), Clause> {
+    pub(super) fn quoted_to_ipv4(&self, context: &Context, bytes: &[u8]) -> Result<(Vec<u8>, usize), Clause> {
         let packet = ipv6::Packet::parse(Span::whole(bytes).open_ended()).map_err(|_| Clause::QuotedPacket)?;
         let upper = Upper::read(&packet).map_err(|_| Clause::QuotedPacket)?;
         if upper.is_extended_fragment || is_of_ipv4_alone(upper.protocol) {
             return Err(Clause::QuotedPacket);
         }
-        let ends = self.ends_of_quoted_ipv6(&packet).map_err(|_| Clause::QuotedPacket)?;
+        let ends = self.ends_of_quoted_ipv6(context, &packet).map_err(|_| Clause::QuotedPacket)?;
         let room = ipv4::HEADER_BYTES;
         let mut out = blank(room, upper.payload);
         let payload_bytes = (packet.total_bytes() - ipv6::HEADER_BYTES).saturating_sub(upper.bytes);

@@ -1,5 +1,6 @@
 //! Translation from IPv4 to IPv6: RFC 7915 section 4.
 
+use super::context::Context;
 use super::headers::{check_source_route, is_of_ipv6_alone};
 use super::icmp::{ECHO4, ECHO6};
 use super::mapping::Ends;
@@ -11,22 +12,30 @@ use crate::ipv6::{self, FRAGMENT_HEADER_BYTES, FragmentHeader};
 use crate::{Span, protocol};
 
 impl Translator {
-    pub(super) fn packet_to_ipv6(&mut self, bytes: &[u8], packet: &ipv4::Packet<'_>) -> Outcome<V4Repr> {
-        let ends = self.ends_of_ipv4(packet, is_error(packet))?;
-        let ends = if self.settings.errors_from_destination { self.sent_from_destination(packet, ends) } else { ends };
+    pub(super) fn packet_to_ipv6(
+        &mut self,
+        context: &Context,
+        bytes: &[u8],
+        packet: &ipv4::Packet<'_>,
+    ) -> Outcome<V4Repr> {
+        let ends = self.ends_of_ipv4(context, packet, is_error(packet))?;
+        let ends = match self.settings.errors_from_destination {
+            true => self.sent_from_destination(context, packet, ends),
+            false => ends,
+        };
         check_source_route(&bytes[ipv4::HEADER_BYTES..packet.header_bytes()])?;
-        let Some(hop_limit) = self.next_hop_limit(packet.hop_limit()) else {
+        let Some(hop_limit) = self.next_hop_limit(context, packet.hop_limit()) else {
             return Err(Stop::with_error(Clause::HopLimit, V4Repr::TimeExceeded { code: 0, quoted_words: 0 }));
         };
         let fragment = packet.fragment();
         let room = ipv6::HEADER_BYTES + fragment.map_or(0, |_| FRAGMENT_HEADER_BYTES);
-        let (clause, next_header, mut out) = self.payload_to_ipv6(packet, &ends, room)?;
+        let (clause, next_header, mut out) = self.payload_to_ipv6(context, packet, &ends, room)?;
         let end_bytes = fragment.map_or(0, |fragment| fragment.offset_bytes as usize) + out.len() - room;
         if end_bytes > MOST_BYTES {
             return Err(Clause::Malformed.into());
         }
         let mtu6 = self.settings.mtu6 as usize;
-        let dont_fragment = packet.dont_fragment() && !self.was_joined;
+        let dont_fragment = packet.dont_fragment() && !context.was_joined;
         if dont_fragment && out.len() > mtu6 {
             return Err(Stop::with_error(Clause::FragmentationNeeded, self.needed(room - ipv6::HEADER_BYTES)));
         }
@@ -40,7 +49,7 @@ impl Translator {
             payload_bytes: out.len() - ipv6::HEADER_BYTES,
         };
         let lowest = self.settings.lowest_ipv6_mtu as usize;
-        let most = if dont_fragment || self.is_back { mtu6 } else { lowest.min(mtu6) };
+        let most = if dont_fragment || context.is_back { mtu6 } else { lowest.min(mtu6) };
         if out.len() > most {
             let identification = u32::from(ipv4::Repr::parse(packet).identification);
             let whole = Fragment { offset_bytes: 0, more: false, identification };
@@ -59,10 +68,10 @@ impl Translator {
 
     /// The ends of an ICMP error with the destination of the packet that it quotes in place of its source. The ends of
     /// other packets, and of errors whose quoted packet cannot be read, stay.
-    fn sent_from_destination(&self, packet: &ipv4::Packet<'_>, ends: Ends) -> Ends {
+    fn sent_from_destination(&self, context: &Context, packet: &ipv4::Packet<'_>, ends: Ends) -> Ends {
         let quoted = packet.payload().captured().get(HEADER_BYTES..).filter(|_| is_error(packet));
         let quoted = quoted.and_then(|quoted| ipv4::Packet::parse(Span::whole(quoted).open_ended()).ok());
-        match quoted.and_then(|quoted| self.ends_of_quoted_ipv4(&quoted).ok()) {
+        match quoted.and_then(|quoted| self.ends_of_quoted_ipv4(context, &quoted).ok()) {
             Some(quoted) => Ends { ipv6: [quoted.ipv6[1], ends.ipv6[1]], ..ends },
             None => ends,
         }
@@ -79,6 +88,7 @@ impl Translator {
     /// The transport header and what follows it, behind `room` for headers, with its number in IPv6.
     fn payload_to_ipv6(
         &self,
+        context: &Context,
         packet: &ipv4::Packet<'_>,
         ends: &Ends,
         room: usize,
@@ -88,7 +98,7 @@ impl Translator {
         match packet.protocol() {
             protocol::ICMP if fragment.is_some() => Err(Clause::FragmentedIcmp),
             protocol::ICMP => {
-                let (clause, out) = icmp::to_ipv6(self, ends, payload, room)?;
+                let (clause, out) = icmp::to_ipv6(self, context, ends, payload, room)?;
                 Ok((clause, protocol::ICMPV6, out))
             }
             protocol::IGMP => Err(Clause::Igmp),
@@ -113,13 +123,13 @@ impl Translator {
 
     /// A packet that an ICMP error quotes, or the first part of one, and how much of the bytes it is: RFC 7915 section
     /// 4.3. Its hop limit stays.
-    pub(super) fn quoted_to_ipv6(&self, bytes: &[u8]) -> Result<(Vec<u8>, usize), Clause> {
+    pub(super) fn quoted_to_ipv6(&self, context: &Context, bytes: &[u8]) -> Result<(Vec<u8>, usize), Clause> {
         let packet = ipv4::Packet::parse(Span::whole(bytes).open_ended()).map_err(|_| Clause::QuotedPacket)?;
         let number = packet.protocol();
         if is_of_ipv6_alone(number) || number == protocol::IGMP {
             return Err(Clause::QuotedPacket);
         }
-        let ends = self.ends_of_quoted_ipv4(&packet).map_err(|_| Clause::QuotedPacket)?;
+        let ends = self.ends_of_quoted_ipv4(context, &packet).map_err(|_| Clause::QuotedPacket)?;
         let fragment = packet.fragment();
         let room = ipv6::HEADER_BYTES + fragment.map_or(0, |_| FRAGMENT_HEADER_BYTES);
         let mut out = blank(room, packet.payload().captured());
