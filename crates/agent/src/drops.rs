@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::json;
 use sixbench_plane::Drops;
 use sixbench_plane::drops::MAX_WATCHED;
-use sixbench_traffic::Token;
+use sixbench_wire::token::Token;
 
 use crate::failure::{Failure, Outcome};
 

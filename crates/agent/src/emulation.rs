@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::json;
 use sixbench_emulate::{Emulator, Error, Impairments, Restart, Spec};
-use sixbench_traffic::Token;
+use sixbench_wire::token::Token;
 
 use crate::failure::{Failure, Outcome};
 

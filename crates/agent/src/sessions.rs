@@ -9,7 +9,8 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use sixbench_measure::clock;
 use sixbench_traffic as traffic;
-use sixbench_traffic::{Cancel, Endpoint, Progress, Token, Workload};
+use sixbench_traffic::{Cancel, Endpoint, Progress, Workload};
+use sixbench_wire::token::Token;
 use table::Table;
 
 use crate::failure::{Failure, Outcome};

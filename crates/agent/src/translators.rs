@@ -2,8 +2,9 @@
 
 use serde::Deserialize;
 use serde_json::json;
-use sixbench_plane::spec::{Engine, Prefix};
+use sixbench_plane::spec::Engine;
 use sixbench_plane::{TranslatorSpec, Translators};
+use sixbench_wire::addresses::Ipv6Net;
 
 use crate::failure::{Outcome, to_value};
 use crate::translate::siit::Settings;
@@ -39,7 +40,7 @@ enum Mapping {
 
 impl Add {
     /// The same with this prefix in the place of any.
-    pub fn with_prefix(mut self, prefix: Prefix) -> Self {
+    pub fn with_prefix(mut self, prefix: Ipv6Net) -> Self {
         let Mapping::Siit(settings) = &mut self.mapping;
         settings.set_prefix(prefix);
         self

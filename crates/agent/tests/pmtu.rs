@@ -6,6 +6,7 @@ use std::thread;
 
 use common::{Agent, join, trial};
 use serde_json::{Value, json};
+use sixbench_wire::family::Family::{self, Ipv4, Ipv6};
 
 const MS: u64 = 1_000_000;
 /// Long enough for a machine that has other things to do.
@@ -16,14 +17,6 @@ const PROBE_TIMEOUT_NS: u64 = 60 * MS;
 struct Chain {
     nodes: Vec<Agent>,
 }
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Family {
-    V4,
-    V6,
-}
-
-use Family::{V4, V6};
 
 impl Chain {
     /// A chain with a link for each of these MTUs. `None`, with the reason printed, where the machine does not permit
@@ -91,16 +84,16 @@ impl Chain {
     fn ends(&self, family: Family) -> [String; 2] {
         let last = self.nodes.len() - 2;
         match family {
-            V4 => ["10.0.0.1".into(), format!("10.0.{last}.2")],
-            V6 => ["2001:db8:0::1".into(), format!("2001:db8:{last}::2")],
+            Ipv4 => ["10.0.0.1".into(), format!("10.0.{last}.2")],
+            Ipv6 => ["2001:db8:0::1".into(), format!("2001:db8:{last}::2")],
         }
     }
 
     /// The address with which a router answers the first host.
     fn towards_client(family: Family, router: usize) -> String {
         match family {
-            V4 => format!("10.0.{}.2", router - 1),
-            V6 => format!("2001:db8:{}::2", router - 1).replace(":0:", ":"),
+            Ipv4 => format!("10.0.{}.2", router - 1),
+            Ipv6 => format!("2001:db8:{}::2", router - 1).replace(":0:", ":"),
         }
     }
 
@@ -140,7 +133,7 @@ fn agree(found: &Value, mtu: u32) {
 #[test]
 fn nothing_is_narrower() {
     let Some(mut chain) = Chain::build(&[1500, 9000, 1500]) else { return };
-    for family in [V4, V6] {
+    for family in [Ipv4, Ipv6] {
         for found in chain.measure(family, 10_000 * MS) {
             agree(&found, 1500);
             assert_eq!((&found["lost_probes"], &found["interface_bytes"]), (&json!(0), &json!(1500)));
@@ -152,7 +145,7 @@ fn nothing_is_narrower() {
 #[test]
 fn routers_tell_of_a_path_that_becomes_narrower_and_again() {
     let Some(mut chain) = Chain::build(&[1500, 1450, 1400, 1500]) else { return };
-    for family in [V4, V6] {
+    for family in [Ipv4, Ipv6] {
         // The kernel forgets the MTU after each trial, so that the next one learns it again.
         for _ in 0..2 {
             let [forward, reverse] = chain.measure(family, 10_000 * MS);
@@ -190,7 +183,7 @@ fn it_is_named(router: usize) {
     let Some(mut chain) = Chain::build(&[1500; 11]) else { return };
     chain.set_mtu(router, 1400);
     chain.filter(router);
-    for family in [V4, V6] {
+    for family in [Ipv4, Ipv6] {
         let [forward, reverse] = chain.measure(family, 300 * MS);
         assert_eq!((&forward["kernel_bytes"], &forward["kernel"]["silent"]), (&json!(1500), &json!(true)));
         assert_eq!(forward["probed_bytes"], 1400);
@@ -220,7 +213,7 @@ fn lost_packets_make_no_black_hole() {
         "nft add table inet loss; nft add chain inet loss c '{ type filter hook forward priority 0; }'; \
          nft add rule inet loss c meta l4proto udp numgen inc mod 5 == 0 drop",
     );
-    for family in [V4, V6] {
+    for family in [Ipv4, Ipv6] {
         for found in chain.measure(family, 10_000 * MS) {
             agree(&found, 1500);
             assert!(found.get("limiting_hop").is_none());
@@ -233,7 +226,7 @@ fn where_packets_vanish_is_named_and_not_where_the_message_does() {
     let Some(mut chain) = Chain::build(&[1500, 1500, 1500, 1500, 1400, 1500]) else { return };
     // Router 4 tells, and router 2 drops what it says.
     chain.filter(2);
-    for family in [V4, V6] {
+    for family in [Ipv4, Ipv6] {
         let [forward, _] = chain.measure(family, 300 * MS);
         assert_eq!(forward["black_hole"]["index"], 4, "{forward}");
     }
@@ -241,7 +234,7 @@ fn where_packets_vanish_is_named_and_not_where_the_message_does() {
     chain.shell(2, "nft flush ruleset");
     chain.set_mtu(1, 1450);
     chain.filter(4);
-    for family in [V4, V6] {
+    for family in [Ipv4, Ipv6] {
         let [forward, _] = chain.measure(family, 300 * MS);
         assert_eq!((&forward["kernel_bytes"], &forward["probed_bytes"]), (&json!(1450), &json!(1400)));
         assert_eq!(
@@ -257,14 +250,14 @@ fn routers_that_say_nothing_of_expired_packets_leave_it_unknown() {
     let Some(mut chain) = Chain::build(&[1500, 1500, 1400, 1500]) else { return };
     chain.filter(2);
     chain.silence(2);
-    for family in [V4, V6] {
+    for family in [Ipv4, Ipv6] {
         let [forward, _] = chain.measure(family, 300 * MS);
         assert_eq!(forward["black_hole"]["between"], json!([1, 2]), "{forward}");
         assert!(forward["black_hole"].get("index").is_none());
     }
     chain.silence(1);
     chain.silence(3);
-    for family in [V4, V6] {
+    for family in [Ipv4, Ipv6] {
         let [forward, _] = chain.measure(family, 300 * MS);
         let hole = forward["black_hole"].as_object().expect("it is one");
         assert_eq!(hole.keys().collect::<Vec<_>>(), ["packet_bytes"]);
@@ -277,7 +270,7 @@ fn the_directions_may_differ() {
     let Some(mut chain) = Chain::build(&[1500, 1500, 1500]) else { return };
     chain.shell(1, "ip route replace 10.0.2.0/24 via 10.0.1.2 mtu lock 1300");
     chain.shell(1, "ip route replace 2001:db8:2::/64 via 2001:db8:1::2 mtu lock 1300");
-    for family in [V4, V6] {
+    for family in [Ipv4, Ipv6] {
         let [forward, reverse] = chain.measure(family, 10_000 * MS);
         agree(&forward, 1300);
         agree(&reverse, 1500);
@@ -291,7 +284,7 @@ fn less_than_the_base_is_found_too() {
     let Some(mut chain) = Chain::build(&[1500; 3]) else { return };
     chain.set_mtu(1, 400);
     // The kernel does not believe in less than `net.ipv4.route.min_pmtu`, 552, and then fragments.
-    let [forward, reverse] = chain.measure(V4, 10_000 * MS);
+    let [forward, reverse] = chain.measure(Ipv4, 10_000 * MS);
     for found in [&forward, &reverse] {
         assert_eq!((&found["probed_bytes"], &found["kernel_bytes"]), (&json!(400), &json!(552)));
         assert_eq!((&found["kernel"]["confirmed"], &found["kernel"]["silent"]), (&json!(false), &json!(false)));
@@ -319,7 +312,7 @@ fn the_way_back_is_found_through_a_router_that_masquerades() {
             chain.shell(node, &format!("ip route add 10.0.1.0/24 via 10.0.{before}.1; ip route add 2001:db8:1::/64 via 2001:db8:{before}::1"));
         }
     }
-    for (family, seen) in [(V4, "10.0.1.1"), (V6, "2001:db8:1::1")] {
+    for (family, seen) in [(Ipv4, "10.0.1.1"), (Ipv6, "2001:db8:1::1")] {
         let ends = chain.ends(family);
         let (client, server) =
             chain.trial("pmtu", [&ends[0], &ends[1]], seen, json!({"probe_timeout_ns": PROBE_TIMEOUT_NS}));
@@ -336,7 +329,7 @@ fn tcp_that_probes_gets_out_of_a_black_hole() {
     let Some(mut chain) = Chain::build(&[1500, 1300, 1500]) else { return };
     chain.filter(1);
     chain.shell(0, "sysctl -qw net.ipv4.tcp_mtu_probing=1");
-    let [forward, _] = chain.measure(V6, 60_000 * MS);
+    let [forward, _] = chain.measure(Ipv6, 60_000 * MS);
     assert_eq!((&forward["tcp"]["stalled"], &forward["black_hole"]["index"]), (&json!(false), &json!(1)));
     // It is content with what gets through.
     assert!(forward["tcp_bytes"].as_u64() <= Some(1300), "{forward}");
@@ -345,9 +338,9 @@ fn tcp_that_probes_gets_out_of_a_black_hole() {
 #[test]
 fn each_df_policy_has_its_ledger() {
     let Some(mut chain) = Chain::build(&[1500, 1400, 1500]) else { return };
-    for family in [V4, V6] {
+    for family in [Ipv4, Ipv6] {
         let ends = chain.ends(family);
-        let reported = if family == V4 { "fragmentation-needed" } else { "packet-too-big" };
+        let reported = if family == Ipv4 { "fragmentation-needed" } else { "packet-too-big" };
         for df in ["clear", "kernel", "probe", "set"] {
             chain.shell(0, "ip route flush cache; ip -6 route flush cache");
             let params = json!({"datagram_bytes": 1430, "count": 20, "rate_pps": 200, "df": df});

@@ -21,6 +21,7 @@ use sixbench_measure::clock::{BothClocks, PreciseTimers, monotonic_ns};
 use sixbench_measure::sys::scheduling::RealTime;
 use sixbench_packet::{LentReceiveBatch, Message, SendBatch};
 use sixbench_wire::virtio;
+use slab::Slab;
 
 use crate::line::Line;
 use crate::packets::{Departure, Departures, Pool};
@@ -138,7 +139,7 @@ struct Worker {
 /// The state that the thread works on.
 struct Work {
     /// Both directions of each link, by number; those of links that were removed are `None`.
-    lines: Vec<Option<Side>>,
+    lines: Slab<Side>,
     links: BTreeMap<String, [usize; 2]>,
     /// The directions that hold packets back, each once: of a thousand links those that are to be asked again and
     /// again.
@@ -176,7 +177,7 @@ impl Worker {
         // shows it.
         let _first = RealTime::ask();
         let mut work = Work {
-            lines: Vec::new(),
+            lines: Slab::new(),
             links: BTreeMap::new(),
             holding: Vec::new(),
             departures: Departures::default(),
@@ -274,32 +275,30 @@ impl Work {
                 PacketSocket::open(ifindex).map_err(|error| Error::system(doing(interface), "socket", error))?;
             sockets.push(Rc::new(socket));
         }
-        let first = self.lines.len();
-        for (number, socket) in sockets.iter().enumerate() {
-            epoll
-                .add(socket.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, (first + number) as u64))
-                .map_err(|errno| Error::system(doing(&spec.interfaces[number]), "epoll_ctl", errno))?;
-        }
         let buffer_bytes = virtio::HEADER_BYTES + spec.frame_bytes;
         let most = usize::try_from(spec.held_bytes).unwrap_or(usize::MAX) / 2 / buffer_bytes;
-        for (number, impairments) in [spec.forward, spec.reverse].into_iter().enumerate() {
+        let mut side = |number: usize, impairments| {
             let mut pool = Pool::new(buffer_bytes, most.max(2 * BATCH));
             let waiting = (0..BATCH).filter_map(|_| pool.take()).collect();
-            self.lines.push(Some(Side {
-                entrance: Rc::clone(&sockets[number]),
-                pool,
-                waiting,
-                line: Line::new(Rc::clone(&sockets[1 - number]), impairments),
-            }));
+            let line = Line::new(Rc::clone(&sockets[1 - number]), impairments);
+            self.lines.insert(Side { entrance: Rc::clone(&sockets[number]), pool, waiting, line })
+        };
+        let lines = [side(0, spec.forward), side(1, spec.reverse)];
+        for (number, line) in lines.into_iter().enumerate() {
+            let event = EpollEvent::new(EpollFlags::EPOLLIN, line as u64);
+            if let Err(errno) = epoll.add(sockets[number].as_fd(), event) {
+                lines.into_iter().for_each(|line| drop(self.lines.try_remove(line)));
+                return Err(Error::system(doing(&spec.interfaces[number]), "epoll_ctl", errno));
+            }
         }
-        self.links.insert(spec.link, [first, first + 1]);
+        self.links.insert(spec.link, lines);
         Ok(())
     }
 
     fn change(&mut self, link: &str, directions: [Impairments; 2], continues: bool) -> Result<()> {
         let lines = self.lines_of(link)?;
         for (line, impairments) in lines.into_iter().zip(directions) {
-            if let Some(side) = &mut self.lines[line] {
+            if let Some(side) = self.lines.get_mut(line) {
                 side.line.change(impairments, continues);
             }
         }
@@ -310,7 +309,7 @@ impl Work {
         let lines = self.lines_of(link)?;
         let mut records = Vec::with_capacity(2);
         for line in lines {
-            let Some(side) = &mut self.lines[line] else { continue };
+            let Some(side) = self.lines.get_mut(line) else { continue };
             side.count_drops();
             records.push(side.line.record.to_json());
             if let Some(Restart { mark }) = restart {
@@ -322,7 +321,7 @@ impl Work {
     }
 
     fn held(&self) -> usize {
-        self.departures.len() + self.lines.iter().flatten().map(|side| side.line.held_back()).sum::<usize>()
+        self.departures.len() + self.lines.iter().map(|(_, side)| side.line.held_back()).sum::<usize>()
     }
 
     fn remove(&mut self, link: &str, epoll: &Epoll) -> Result<Value> {
@@ -331,7 +330,7 @@ impl Work {
         self.links.remove(link);
         self.departures.remove(|departure| lines.contains(&departure.line));
         for line in lines {
-            if let Some(side) = self.lines[line].take() {
+            if let Some(side) = self.lines.try_remove(line) {
                 // It is closed in a moment in any case.
                 let _ = epoll.delete(side.entrance.as_fd());
             }
@@ -345,14 +344,14 @@ impl Work {
 
     /// The time at which something is to be done next.
     fn next_ns(&self) -> Option<u64> {
-        let holding = self.holding.iter().filter_map(|line| self.lines[*line].as_ref());
+        let holding = self.holding.iter().filter_map(|line| self.lines.get(*line));
         let given_up = holding.filter_map(|side| side.line.gives_up_ns()).min();
         [self.departures.next_due_ns(), given_up].into_iter().flatten().min()
     }
 
     /// Takes what has come for a direction.
     fn receive(&mut self, line: usize) {
-        let Some(Some(side)) = self.lines.get_mut(line) else { return };
+        let Some(side) = self.lines.get_mut(line) else { return };
         // The socket of an interface that has gone says so each time; its packets are over.
         if self.inbox.receive_ready(&side.entrance, &mut side.waiting).is_err() {
             return;
@@ -378,7 +377,7 @@ impl Work {
     fn send_due(&mut self) {
         let mut now_ns = monotonic_ns();
         self.holding.retain(|&index| {
-            let Some(side) = &mut self.lines[index] else { return false };
+            let Some(side) = self.lines.get_mut(index) else { return false };
             side.line.give_up(index, now_ns, &mut self.departures);
             side.line.gives_up_ns().is_some()
         });
@@ -395,7 +394,7 @@ impl Work {
                     None => break,
                 }
             }
-            let Some(Some(side)) = self.lines.get_mut(line) else {
+            let Some(side) = self.lines.get_mut(line) else {
                 self.sending.clear();
                 continue;
             };

@@ -22,9 +22,10 @@ use sixbench_wire::{Span, echo, ipv4, protocol};
 use crate::abi::Outcome;
 use crate::slow::icmp;
 use crate::slow::rules::{self, Inner, Outer};
-use crate::spec::{Family, MapDomain, Mapping, Payload, Spec};
+use crate::spec::{MapDomain, Mapping, Payload, Spec};
 use crate::{Error, Result};
 pub use node::{Icmp, Node};
+use sixbench_wire::family::Family;
 use telling::EXPIRED;
 
 /// A node where a tunnel ends.

@@ -13,8 +13,9 @@ use sixbench_plane::Spec;
 use sixbench_plane::abi::{Address, Outcome};
 use sixbench_plane::features::Features;
 use sixbench_plane::slow::rules;
-use sixbench_plane::spec::{Family, Mapping, Payload};
+use sixbench_plane::spec::{Mapping, Payload};
 use sixbench_plane::whole::{Node, Verdict, Whole};
+use sixbench_wire::family::Family;
 use sixbench_wire::{ipv4, ipv6};
 
 #[derive(Deserialize)]

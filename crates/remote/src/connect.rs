@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use sixbench_packet::scope;
+use sixbench_wire::family::Family;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::channel::Channel;
@@ -21,17 +22,6 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// no flood.
 const FIRST_PAUSE: Duration = Duration::from_millis(25);
 
-/// The addresses of a host that may be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Family {
-    /// Either.
-    Any,
-    /// IPv4.
-    V4,
-    /// IPv6.
-    V6,
-}
-
 /// The server to connect to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
@@ -41,8 +31,8 @@ pub struct Target {
     pub port: u16,
     /// The local address.
     pub bind: Option<IpAddr>,
-    /// The addresses of the host that may be used.
-    pub family: Family,
+    /// The only addresses of the host that may be used; absent: those of both families.
+    pub family: Option<Family>,
 }
 
 /// Connects to the first of the host's addresses that answers. A server under load is asked again.
@@ -64,9 +54,9 @@ fn connect_within(target: &Target, key: Option<&Key>, timeout: Duration) -> Resu
     }
     Err(last.unwrap_or_else(|| {
         let wanted = match target.family {
-            Family::Any => "",
-            Family::V4 => "IPv4 ",
-            Family::V6 => "IPv6 ",
+            None => "",
+            Some(Family::Ipv4) => "IPv4 ",
+            Some(Family::Ipv6) => "IPv6 ",
         };
         Error::peer(format!("looking for {}", target.host), format!("the name has no {wanted}address"))
     }))
@@ -97,11 +87,7 @@ fn resolve(target: &Target) -> Result<Vec<SocketAddr>> {
     let found = (target.host.as_str(), target.port)
         .to_socket_addrs()
         .map_err(|e| Error::system(format!("looking for {}", target.host), e))?;
-    let is_wanted = |address: &SocketAddr| match target.family {
-        Family::Any => true,
-        Family::V4 => address.is_ipv4(),
-        Family::V6 => address.is_ipv6(),
-    };
+    let is_wanted = |address: &SocketAddr| target.family.is_none_or(|family| family == Family::of(address.ip()));
     let is_of_bind = |address: &SocketAddr| target.bind.is_none_or(|bind| bind.is_ipv4() == address.is_ipv4());
     Ok(found.filter(|address| is_wanted(address) && is_of_bind(address)).collect())
 }
@@ -191,7 +177,7 @@ mod tests {
     use super::*;
 
     fn error_at(host: &str, port: u16, timeout: Duration) -> String {
-        let target = Target { host: host.to_owned(), port, bind: None, family: Family::Any };
+        let target = Target { host: host.to_owned(), port, bind: None, family: None };
         match connect_within(&target, None, timeout) {
             Ok(_) => panic!("nobody is there"),
             Err(error) => error.to_string(),

@@ -23,7 +23,7 @@ mod tcp;
 mod visitors;
 
 pub use channel::{Channel, Reader, Writer};
-pub use connect::{Family, Target, connect};
+pub use connect::{Target, connect};
 pub use error::{Error, Result};
 pub use key::Key;
 pub use listener::{Addresses, Listening, listen};

@@ -8,20 +8,17 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
 
+use sixbench_wire::addresses::Ipv6Net;
+
 /// The order in which slots were taken.
 pub type Number = u64;
 
-const ADDRESS_BITS: u32 = 128;
+const ADDRESS_BITS: u8 = 128;
 /// Prefix lengths of everything, of networks and of addresses. IPv4 addresses are those of ::ffff:0:0/96.
-const BITS_OF_IPV6: &[u32] = &[0, 48, 64, ADDRESS_BITS];
-const BITS_OF_IPV4: &[u32] = &[0, 96 + 24, ADDRESS_BITS];
+const BITS_OF_IPV6: &[u8] = &[0, 48, 64, ADDRESS_BITS];
+const BITS_OF_IPV4: &[u8] = &[0, 96 + 24, ADDRESS_BITS];
 
-/// The first bits of an address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Prefix {
-    first: u128,
-    bits: u32,
-}
+const EVERYTHING: Ipv6Net = Ipv6Net { address: Ipv6Addr::UNSPECIFIED, bits: 0 };
 
 /// The slots that are taken, by network. Every method takes a time that grows with the logarithm of their number: a
 /// flood asks at each connection.
@@ -29,15 +26,15 @@ struct Prefix {
 pub struct Slots {
     from: HashMap<Number, IpAddr>,
     /// The longer prefixes in each prefix.
-    within: HashMap<Prefix, Shares>,
+    within: HashMap<Ipv6Net, Shares>,
 }
 
 /// Slots by prefix; the prefix with most slots is the last in order.
 #[derive(Debug, Default)]
 struct Shares {
-    numbers: HashMap<Prefix, BTreeSet<Number>>,
+    numbers: HashMap<Ipv6Net, BTreeSet<Number>>,
     /// Number of slots, the oldest slot, the prefix: the last one loses its slot.
-    order: BTreeSet<(usize, Reverse<Number>, Prefix)>,
+    order: BTreeSet<(usize, Reverse<Number>, Ipv6Net)>,
 }
 
 impl Slots {
@@ -69,7 +66,7 @@ impl Slots {
     /// The slot that is taken for the next connection. It is the oldest slot of the address with most slots, in the
     /// network with most within the network that has most. Of equals it is the one with the oldest slot.
     pub fn dispensable(&self) -> Option<Number> {
-        let mut outer = Prefix::ALL;
+        let mut outer = EVERYTHING;
         loop {
             let (_, Reverse(oldest), inner) = self.within.get(&outer)?.order.last()?;
             if inner.bits == ADDRESS_BITS {
@@ -81,15 +78,15 @@ impl Slots {
 }
 
 impl Shares {
-    fn insert(&mut self, whose: Prefix, number: Number) {
+    fn insert(&mut self, whose: Ipv6Net, number: Number) {
         self.change(whose, |numbers| numbers.insert(number));
     }
 
-    fn remove(&mut self, whose: Prefix, number: Number) {
+    fn remove(&mut self, whose: Ipv6Net, number: Number) {
         self.change(whose, |numbers| numbers.remove(&number));
     }
 
-    fn change(&mut self, whose: Prefix, change: impl FnOnce(&mut BTreeSet<Number>) -> bool) {
+    fn change(&mut self, whose: Ipv6Net, change: impl FnOnce(&mut BTreeSet<Number>) -> bool) {
         let numbers = self.numbers.entry(whose).or_default();
         if let Some(oldest) = numbers.first() {
             self.order.remove(&(numbers.len(), Reverse(*oldest), whose));
@@ -102,22 +99,13 @@ impl Shares {
     }
 }
 
-impl Prefix {
-    const ALL: Self = Self { first: 0, bits: 0 };
-
-    fn of(address: Ipv6Addr, bits: u32) -> Self {
-        let rest = u128::MAX.checked_shr(bits).unwrap_or(0);
-        Self { first: address.to_bits() & !rest, bits }
-    }
-}
-
 /// The prefixes that an address is in, each with the next longer one.
-fn prefixes(address: IpAddr) -> impl Iterator<Item = (Prefix, Prefix)> {
+fn prefixes(address: IpAddr) -> impl Iterator<Item = (Ipv6Net, Ipv6Net)> {
     let (address, bits) = match address.to_canonical() {
         IpAddr::V4(address) => (address.to_ipv6_mapped(), BITS_OF_IPV4),
         IpAddr::V6(address) => (address, BITS_OF_IPV6),
     };
-    bits.windows(2).map(move |pair| (Prefix::of(address, pair[0]), Prefix::of(address, pair[1])))
+    bits.windows(2).map(move |pair| (Ipv6Net::of(address, pair[0]), Ipv6Net::of(address, pair[1])))
 }
 
 #[cfg(test)]

@@ -15,7 +15,6 @@ pub mod df;
 pub mod egress;
 pub mod error;
 pub mod error_queue;
-pub mod family;
 pub mod frame_batch;
 pub mod ledger;
 pub mod models;
@@ -39,7 +38,7 @@ use serde_json::{Value, json};
 pub use error::{Error, Result};
 pub use progress::Progress;
 pub use schemars::SchemaGenerator;
-pub use session::{Cancel, Endpoint, Finish, ResultSchemas, Server, Token, Workload};
+pub use session::{Cancel, Endpoint, Finish, ResultSchemas, Server, Workload};
 
 /// Every workload this agent knows, in the order of the protocol document.
 pub fn registry() -> &'static [&'static dyn Workload] {

@@ -3,6 +3,8 @@
 use std::fmt::{self, Display};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
 /// The octet that is zero in every address: RFC 6052 section 2.2, bits 64 to 71.
 const RESERVED: usize = 8;
 /// The lengths that a prefix may have: section 2.2.
@@ -30,8 +32,8 @@ const NON_GLOBAL: [Ipv4Net; 14] = [
     net4([240, 0, 0, 0], 4),
 ];
 
-/// A prefix of addresses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A prefix of addresses, written `2001:db8::/32`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Net<A> {
     /// Its first address.
     pub address: A,
@@ -49,6 +51,27 @@ pub type Ipv6Net = Net<Ipv6Addr>;
 impl<A: Display> Display for Net<A> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}/{}", self.address, self.bits)
+    }
+}
+
+impl<A: Display> Serialize for Net<A> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Ipv6Net {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let wrong = || de::Error::custom(format!("{text:?} is not an IPv6 prefix, such as 2001:db8::/32"));
+        let (address, bits) = text.split_once('/').ok_or_else(wrong)?;
+        let address = address.parse().map_err(|_| wrong())?;
+        let bits = bits.parse().ok().filter(|&bits| bits <= 128).ok_or_else(wrong)?;
+        let net = Self { address, bits };
+        match net.check_canonical() {
+            Ok(()) => Ok(net),
+            Err(_) => Err(de::Error::custom(format!("{text:?} has bits beyond its length"))),
+        }
     }
 }
 
@@ -72,6 +95,12 @@ impl Ipv4Net {
 }
 
 impl Ipv6Net {
+    /// The prefix of that length that an address has.
+    pub fn of(address: Ipv6Addr, bits: u8) -> Self {
+        let rest = u128::MAX.checked_shr(bits.into()).unwrap_or(0);
+        Self { address: Ipv6Addr::from_bits(address.to_bits() & !rest), bits }
+    }
+
     /// True if an address has this prefix.
     pub fn contains(&self, address: Ipv6Addr) -> bool {
         let differing = address.to_bits() ^ self.address.to_bits();

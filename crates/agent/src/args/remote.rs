@@ -5,7 +5,8 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use sixbench_packet::scope;
-use sixbench_remote::{Addresses, Family, Target};
+use sixbench_remote::{Addresses, Target};
+use sixbench_wire::family::Family;
 
 /// The port of control connections.
 const DEFAULT_PORT: u16 = 5210;
@@ -96,13 +97,13 @@ pub fn parse_serve(arguments: impl Iterator<Item = Result<String, String>>) -> R
 /// Reads the arguments after `connect`.
 pub fn parse_connect(arguments: impl Iterator<Item = Result<String, String>>) -> Result<ConnectOptions, String> {
     let mut arguments = Arguments(arguments);
-    let (mut words, mut key, mut bind, mut family) = (Vec::new(), None, None, Family::Any);
+    let (mut words, mut key, mut bind, mut family) = (Vec::new(), None, None, None);
     while let Some(argument) = arguments.next()? {
         match argument.as_str() {
             "--key" => key = Some(arguments.value("--key")?.into()),
             "--bind" => bind = Some(address(&arguments.value("--bind")?, "--bind")?),
-            "-4" => family = Family::V4,
-            "-6" => family = Family::V6,
+            "-4" => family = Some(Family::Ipv4),
+            "-6" => family = Some(Family::Ipv6),
             other if other.starts_with('-') => return Err(format!("`connect` has no argument `{other}`")),
             _ => words.push(argument),
         }
@@ -219,7 +220,7 @@ mod tests {
             host: "example.org".to_owned(),
             port: 5210,
             bind: Some(Ipv6Addr::LOCALHOST.into()),
-            family: Family::V6,
+            family: Some(Family::Ipv6),
         };
         assert_eq!(options, ConnectOptions { target, key: Some("k".into()) });
     }

@@ -3,9 +3,8 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Deserializer, de};
-use sixbench_plane::spec::Prefix;
 use sixbench_plane::written::{Written, WrittenRule};
-use sixbench_wire::addresses::Net;
+use sixbench_wire::addresses::{Ipv6Net, Net};
 use sixbench_wire::siit::{self, Clause, Domain};
 
 /// The settings as `docs/protocol.md` has them. A setting that is left out is as [`siit::Settings`] has it by default.
@@ -84,8 +83,8 @@ impl From<Settings> for siit::Settings {
 
 impl Settings {
     /// Replaces the prefixes by this one.
-    pub fn set_prefix(&mut self, prefix: Prefix) {
-        self.prefixes = vec![Written(Net { address: prefix.address, bits: prefix.bits })];
+    pub fn set_prefix(&mut self, prefix: Ipv6Net) {
+        self.prefixes = vec![Written(prefix)];
     }
 
     /// Makes UDP without a checksum get one, unless the settings say otherwise: RFC 6146 section 3.4.

@@ -4,9 +4,10 @@ use std::io;
 use std::net::SocketAddr;
 
 use sixbench_packet::error_queue;
+use sixbench_wire::family::Family;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::spec::{Family, Payload, Spec};
+use crate::spec::{Payload, Spec};
 use crate::sys;
 
 /// Most bytes that a socket holds before its packets are read: some thousand packets.

@@ -3,13 +3,13 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use sixbench_wire::family::Family;
 use sixbench_wire::icmp::{V4Repr, V6Repr};
 use sixbench_wire::ipv6::Extension;
 use sixbench_wire::{Span, icmp_error, ipv6, protocol};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::rules::Inner;
-use crate::spec::Family;
 use crate::sys;
 
 /// Codes of Unreachable: RFC 792, RFC 1191, RFC 4443 section 3.1.

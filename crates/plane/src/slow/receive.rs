@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sixbench_packet::{Message, ReceiveBatch, Received, SendBatch, With, error_queue};
+use sixbench_wire::family::Family;
 use sixbench_wire::{Span, ipv4, virtio};
 use socket2::Socket;
 
@@ -17,7 +18,7 @@ use super::rules::{self, Inner};
 use super::{BATCH, BUFFER_BYTES, Rivals, carrier, icmp, wait};
 use crate::abi::{Address, Outcome};
 use crate::device::Device;
-use crate::spec::{Family, Spec};
+use crate::spec::Spec;
 use crate::sys::FarSocket;
 
 /// The receiving direction of a tunnel.

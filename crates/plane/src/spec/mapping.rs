@@ -2,7 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::Deserialize;
+use sixbench_wire::addresses::Ipv6Net;
 use sixbench_wire::map::{Rule, check_rules};
 
 use crate::abi::{self, Address, Address4};
@@ -29,7 +30,7 @@ pub enum Mapping {
     /// RFC 5969.
     #[serde(rename = "6rd")]
     SixRd {
-        prefix: Prefix,
+        prefix: Ipv6Net,
         #[serde(default)]
         ipv4_mask_bits: u8,
         #[serde(default)]
@@ -117,36 +118,6 @@ impl MapDomain {
                 if local == address { Ok(()) } else { Err(format!("local is {local}, and the rule gives {address}")) }
             }
         }
-    }
-}
-
-/// An IPv6 prefix, written `2001:db8::/32`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Prefix {
-    /// Its first address.
-    pub address: Ipv6Addr,
-    /// Its length.
-    pub bits: u8,
-}
-
-impl Serialize for Prefix {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{}/{}", self.address, self.bits))
-    }
-}
-
-impl<'de> Deserialize<'de> for Prefix {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let wrong = || de::Error::custom(format!("{text:?} is not an IPv6 prefix, such as 2001:db8::/32"));
-        let (address, bits) = text.split_once('/').ok_or_else(wrong)?;
-        let address: Ipv6Addr = address.parse().map_err(|_| wrong())?;
-        let bits: u8 = bits.parse().ok().filter(|&bits| bits <= 128).ok_or_else(wrong)?;
-        let host = if bits == 128 { 0 } else { u128::MAX >> bits };
-        if address.to_bits() & host != 0 {
-            return Err(de::Error::custom(format!("{text:?} has bits beyond its length")));
-        }
-        Ok(Self { address, bits })
     }
 }
 

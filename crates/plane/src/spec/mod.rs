@@ -5,12 +5,13 @@ mod mapping;
 use std::net::{IpAddr, Ipv6Addr};
 
 use serde::{Deserialize, Deserializer, de};
+use sixbench_wire::family::Family;
 use sixbench_wire::{gre, ipv4, ipv6};
 
 use crate::abi::{self, Address4};
 use crate::{Error, Result};
 
-pub use mapping::{MapDomain, Mapping, Prefix};
+pub use mapping::{MapDomain, Mapping};
 
 /// The least MTU of a link that carries IPv6: RFC 8200 section 5.
 pub const MIN_IPV6_MTU_BYTES: u32 = 1280;
@@ -62,25 +63,6 @@ pub enum Engine {
     Ebpf,
     /// The slow path alone.
     User,
-}
-
-/// The outer header's family.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[allow(missing_docs)]
-pub enum Family {
-    Ipv4,
-    Ipv6,
-}
-
-impl Family {
-    /// The first four bits of its packets.
-    pub fn version(self) -> u8 {
-        match self {
-            Self::Ipv4 => 4,
-            Self::Ipv6 => 6,
-        }
-    }
 }
 
 /// The packets that the outer header carries.

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use sixbench_wire::family::Family;
 use sixbench_wire::icmp::{Message, Version};
 use sixbench_wire::{Span, checksum, ipv4, ipv6, protocol};
 
@@ -9,7 +10,7 @@ use super::outer;
 use crate::abi::Outcome;
 use crate::slow::icmp;
 use crate::slow::rules::{self, Inner};
-use crate::spec::{Family, MIN_IPV4_MTU_BYTES, MIN_IPV6_MTU_BYTES, Spec};
+use crate::spec::{MIN_IPV4_MTU_BYTES, MIN_IPV6_MTU_BYTES, Spec};
 
 /// The content of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

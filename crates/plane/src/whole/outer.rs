@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use sixbench_wire::family::Family;
 use sixbench_wire::ipv4::Fragment;
 use sixbench_wire::ipv6::Extension;
 use sixbench_wire::{Span, checksum, fragments, ipv4, ipv6, protocol};
@@ -9,7 +10,7 @@ use sixbench_wire::{Span, checksum, fragments, ipv4, ipv6, protocol};
 use super::too_long;
 use crate::abi::{Address, Outcome};
 use crate::slow::rules::{Inner, Outer};
-use crate::spec::{Family, Payload, Spec};
+use crate::spec::{Payload, Spec};
 
 /// The content of an outer header, and its payload.
 pub struct Read<'a> {

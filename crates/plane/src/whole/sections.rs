@@ -1,8 +1,10 @@
 //! The sections of RFCs that decisions follow.
 
+use sixbench_wire::family::Family;
+
 use super::Way;
 use crate::abi::Outcome;
-use crate::spec::{Family, MapDomain, Mapping, Payload, Spec};
+use crate::spec::{MapDomain, Mapping, Payload, Spec};
 
 /// The section of an RFC by which a packet had that outcome; `None` where no RFC says so.
 pub fn of(spec: &Spec, way: Way, packet: &[u8], outcome: Outcome) -> Option<&'static str> {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use sixbench_traffic::Token;
+use sixbench_wire::token::Token;
 
 use super::end::{self, End, SharedTunnels};
 use super::exchange::{Patience, ask};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
-use sixbench_plane::spec::Prefix;
+use sixbench_wire::addresses::Ipv6Net;
 
 /// Prefix length of a lease.
 const LEASE_BITS: u8 = 64;
@@ -35,7 +35,7 @@ pub struct Leases {
 
 impl Pool {
     /// The first `max_count` /64 of a prefix, or as many as it has; `None` for a prefix that has none.
-    pub fn new(prefix: Prefix, max_count: u32) -> Option<Self> {
+    pub fn new(prefix: Ipv6Net, max_count: u32) -> Option<Self> {
         let free_bits = LEASE_BITS.checked_sub(prefix.bits)?;
         Some(Self {
             first: prefix.address,
@@ -44,8 +44,8 @@ impl Pool {
     }
 
     /// The prefix of that number.
-    pub fn prefix(&self, number: u32) -> Prefix {
-        Prefix { address: self.address(number, 0), bits: LEASE_BITS }
+    pub fn prefix(&self, number: u32) -> Ipv6Net {
+        Ipv6Net { address: self.address(number, 0), bits: LEASE_BITS }
     }
 
     /// An address of the prefix of that number.
@@ -120,7 +120,7 @@ mod tests {
     ];
 
     fn pool(bits: u8, max_count: u32) -> Option<Pool> {
-        Pool::new(Prefix { address: "2001:db8:b00::".parse().expect("an address"), bits }, max_count)
+        Pool::new(Ipv6Net { address: "2001:db8:b00::".parse().expect("an address"), bits }, max_count)
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
-use sixbench_traffic::Token;
+use sixbench_wire::token::Token;
 
 /// The longest line, its end not counted.
 pub const MAX_LINE_BYTES: usize = 4096;

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use nix::poll::PollFlags;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use sixbench_plane::spec::Prefix;
-use sixbench_traffic::Token;
+use sixbench_wire::addresses::Ipv6Net;
+use sixbench_wire::token::Token;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::addresses::Addresses;
@@ -41,7 +41,7 @@ pub struct Start {
     pub port: u16,
     pub clients: BTreeSet<IpAddr>,
     pub token: Token,
-    pub pool: Option<Prefix>,
+    pub pool: Option<Ipv6Net>,
     pub tunnel: Option<Map<String, Value>>,
     pub addresses: Option<Addresses>,
     #[serde(default = "default_device_prefix")]

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use serde::{Deserialize, Serialize};
 
-use super::messages::{self, Advertisement, Prefix, SOLICITATION};
+use super::messages::{self, Advertisement, PrefixInformation, SOLICITATION};
 use super::pref64::Pref64;
 use super::socket::LinkSocket;
 use crate::worker::{Stop, is_readable, lock};
@@ -25,7 +25,7 @@ const DEFAULT_ROUTER_LIFETIME_S: u16 = 1800;
 #[allow(missing_docs)]
 pub struct Request {
     pub device: String,
-    pub prefixes: Vec<Prefix>,
+    pub prefixes: Vec<PrefixInformation>,
     #[serde(default = "default_router_lifetime_s")]
     pub router_lifetime_s: u16,
     #[serde(default)]

@@ -6,7 +6,7 @@
 use std::net::Ipv6Addr;
 
 use serde::{Deserialize, Serialize};
-use sixbench_plane::spec;
+use sixbench_wire::addresses::Ipv6Net;
 
 use super::pref64::{self, Pref64};
 
@@ -36,7 +36,7 @@ pub struct Advertisement {
     pub hop_limit: Option<u8>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu_bytes: Option<u32>,
-    pub prefixes: Vec<Prefix>,
+    pub prefixes: Vec<PrefixInformation>,
     /// Prefixes of a NAT64: RFC 8781.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pref64: Vec<Pref64>,
@@ -46,8 +46,8 @@ pub struct Advertisement {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
-pub struct Prefix {
-    pub prefix: spec::Prefix,
+pub struct PrefixInformation {
+    pub prefix: Ipv6Net,
     #[serde(default = "yes")]
     pub on_link: bool,
     #[serde(default = "yes")]
@@ -187,7 +187,7 @@ fn each_option(mut options: &[u8], mut visit: impl FnMut(u8, &[u8])) -> Result<(
     Ok(())
 }
 
-fn prefix(option: &[u8]) -> Option<Prefix> {
+fn prefix(option: &[u8]) -> Option<PrefixInformation> {
     let option: &[u8; 32] = option.try_into().ok()?;
     let (bits, flags) = (option[2], option[3]);
     let address: [u8; 16] = option[16..].try_into().ok()?;
@@ -197,8 +197,8 @@ fn prefix(option: &[u8]) -> Option<Prefix> {
         1..=128 => u128::MAX << (128 - bits),
         _ => return None,
     };
-    Some(Prefix {
-        prefix: spec::Prefix { address: Ipv6Addr::from(u128::from_be_bytes(address) & mask), bits },
+    Some(PrefixInformation {
+        prefix: Ipv6Net { address: Ipv6Addr::from(u128::from_be_bytes(address) & mask), bits },
         on_link: flags & ON_LINK != 0,
         autonomous: flags & AUTONOMOUS != 0,
         valid_s: number(option, 4)?,
@@ -267,11 +267,11 @@ mod tests {
         assert_eq!(Advertisement::parse(&Arrived { message: &message[..15], ..good }), Err(Flaw::Length));
     }
 
-    fn prefixes() -> impl Strategy<Value = Prefix> {
+    fn prefixes() -> impl Strategy<Value = PrefixInformation> {
         (any::<u128>(), 0..=128_u8, any::<[bool; 2]>(), any::<[u32; 2]>()).prop_map(|(address, bits, flags, times)| {
             let mask = u128::MAX.checked_shl(128 - u32::from(bits)).unwrap_or(0);
-            Prefix {
-                prefix: spec::Prefix { address: Ipv6Addr::from(address & mask), bits },
+            PrefixInformation {
+                prefix: Ipv6Net { address: Ipv6Addr::from(address & mask), bits },
                 on_link: flags[0],
                 autonomous: flags[1],
                 valid_s: times[0],
@@ -282,7 +282,7 @@ mod tests {
 
     fn pref64s() -> impl Strategy<Value = Pref64> {
         (any::<u32>(), 0..8191_u32).prop_map(|(first, units)| Pref64 {
-            prefix: spec::Prefix { address: Ipv6Addr::from_bits(u128::from(first) << 96), bits: 96 },
+            prefix: Ipv6Net { address: Ipv6Addr::from_bits(u128::from(first) << 96), bits: 96 },
             lifetime_s: units * 8,
         })
     }

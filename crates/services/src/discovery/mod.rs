@@ -8,7 +8,7 @@ mod socket;
 mod solicit;
 
 pub use advertise::{Advertiser, Counters, Request as Advertise};
-pub use messages::{Advertisement, Arrived, Flaw, HOP_LIMIT, Mac, Prefix, check_solicitation};
+pub use messages::{Advertisement, Arrived, Flaw, HOP_LIMIT, Mac, PrefixInformation, check_solicitation};
 pub use pref64::Pref64;
 pub(crate) use socket::{addresses, all_routers};
 pub use solicit::{Request as Solicit, Solicited, solicit, solicit_for};

@@ -4,7 +4,7 @@
 use std::net::Ipv6Addr;
 
 use serde::{Deserialize, Serialize};
-use sixbench_plane::spec;
+use sixbench_wire::addresses::Ipv6Net;
 use sixbench_wire::addresses::Net;
 
 /// The option's type.
@@ -22,7 +22,7 @@ pub const MAX_LIFETIME_S: u32 = 8191 * UNIT_S;
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
 pub struct Pref64 {
-    pub prefix: spec::Prefix,
+    pub prefix: Ipv6Net,
     /// Sent in units of eight seconds, rounded up. 0: the prefix is no longer to be used.
     #[serde(default = "default_lifetime_s")]
     pub lifetime_s: u32,
@@ -36,7 +36,7 @@ fn default_lifetime_s() -> u32 {
 impl Pref64 {
     /// The first mistake in the prefix or its lifetime, as a sentence.
     pub fn check(&self) -> Result<(), String> {
-        let spec::Prefix { address, bits } = self.prefix;
+        let Ipv6Net { address, bits } = self.prefix;
         if self.lifetime_s > MAX_LIFETIME_S {
             return Err(format!("lifetime_s is {}, more than {MAX_LIFETIME_S} (RFC 8781 section 4)", self.lifetime_s));
         }
@@ -67,7 +67,7 @@ impl Pref64 {
         // Octet 8 of an address with an IPv4 address in it is zero: RFC 6052 section 2.2.
         Net { address, bits }.check().ok()?;
         let lifetime_s = u32::from(scaled >> 3) * UNIT_S;
-        Some(Self { prefix: spec::Prefix { address, bits }, lifetime_s })
+        Some(Self { prefix: Ipv6Net { address, bits }, lifetime_s })
     }
 }
 
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     fn pref64(address: &str, bits: u8, lifetime_s: u32) -> Pref64 {
-        Pref64 { prefix: spec::Prefix { address: address.parse().expect("an address"), bits }, lifetime_s }
+        Pref64 { prefix: Ipv6Net { address: address.parse().expect("an address"), bits }, lifetime_s }
     }
 
     #[test]

@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Mutex;
 use std::time::Instant;
 
 use nix::poll::PollFlags;
 use serde::{Deserialize, Serialize};
-use sixbench_plane::spec::Prefix;
-use sixbench_wire::addresses::Net;
+use sixbench_wire::addresses::Ipv6Net;
 use sixbench_wire::dns::{Dns64, Name, Next, OUR_UDP_BYTES, Reply, Responder, Transport, Zone, default_excluded};
 
 use super::connection::{Connection, Progress, Response};
@@ -34,9 +33,9 @@ pub struct Request {
     #[serde(default = "default_port")]
     pub port: u16,
     #[serde(default)]
-    pub prefix: Option<Prefix>,
+    pub prefix: Option<Ipv6Net>,
     #[serde(default)]
-    pub excluded: Option<Vec<Prefix>>,
+    pub excluded: Option<Vec<Ipv6Net>>,
     #[serde(default)]
     pub allow_non_global: bool,
     #[serde(default)]
@@ -107,8 +106,8 @@ fn responder(request: &Request) -> Result<Responder> {
         request.names.iter().map(|host| Ok((host.name.parse()?, host.addresses.clone()))).collect();
     let zone = Zone::new(hosts.map_err(refuse)?).map_err(refuse)?;
     let excluded = request.excluded.as_ref();
-    let excluded = excluded.map_or_else(default_excluded, |nets| nets.iter().copied().map(net).collect());
-    let dns64 = request.prefix.map(|prefix| Dns64::new(net(prefix), excluded)).transpose().map_err(refuse)?;
+    let excluded = excluded.cloned().unwrap_or_else(default_excluded);
+    let dns64 = request.prefix.map(|prefix| Dns64::new(prefix, excluded)).transpose().map_err(refuse)?;
     let dns64 = dns64.map(|dns64| dns64.allowing_non_global(request.allow_non_global));
     let forwarded = request.forward.as_ref().map(|one| zone_of(request, one)).transpose().map_err(refuse)?;
     Ok(Responder { zone, forwarded, dns64 })
@@ -120,10 +119,6 @@ fn zone_of(request: &Request, forward: &Forward) -> std::result::Result<Name, St
         return Err(format!("the resolver would ask itself: {} is one of its own addresses", forward.server));
     }
     forward.zone.parse()
-}
-
-fn net(prefix: Prefix) -> Net<Ipv6Addr> {
-    Net { address: prefix.address, bits: prefix.bits }
 }
 
 /// The sockets of one address. They never block.

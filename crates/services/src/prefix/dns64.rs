@@ -7,8 +7,6 @@ use std::time::{Duration, Instant};
 
 use nix::poll::PollFlags;
 use sixbench_measure::random;
-use sixbench_plane::spec::Prefix;
-use sixbench_wire::addresses::Prefix6;
 use sixbench_wire::dns::{NoPrefix, prefixes_in, question};
 
 use super::{Discovered, split};
@@ -64,7 +62,7 @@ pub fn ask(resolver: SocketAddr, timeout_ns: u64) -> Result<Discovered> {
             };
             match prefixes_in(&buffer[..length], id) {
                 Ok(prefixes) => {
-                    let Some((prefix, others)) = split(prefixes.into_iter().map(written)) else { continue };
+                    let Some((prefix, others)) = split(prefixes.into_iter()) else { continue };
                     let took_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
                     return Ok(Discovered { prefix, others, by: "dns64", source: resolver.ip(), asked, took_ns });
                 }
@@ -80,8 +78,4 @@ pub fn ask(resolver: SocketAddr, timeout_ns: u64) -> Result<Discovered> {
             return Err(Error::Timeout(format!("{doing}: it answered none of {asked} questions in {took_ms} ms{why}")));
         }
     }
-}
-
-fn written(prefix: Prefix6) -> Prefix {
-    Prefix { address: prefix.address, bits: prefix.bits }
 }

@@ -6,7 +6,7 @@ mod dns64;
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
-use sixbench_plane::spec::Prefix;
+use sixbench_wire::addresses::Ipv6Net;
 
 use crate::Result;
 use crate::asking::default_timeout_ns;
@@ -37,9 +37,9 @@ pub enum Request {
 #[derive(Debug, Clone, Serialize)]
 #[allow(missing_docs)]
 pub struct Discovered {
-    pub prefix: Prefix,
+    pub prefix: Ipv6Net,
     /// Other prefixes of the same answer.
-    pub others: Vec<Prefix>,
+    pub others: Vec<Ipv6Net>,
     pub by: &'static str,
     /// The router or the resolver that gave the prefix.
     pub source: IpAddr,
@@ -65,11 +65,11 @@ fn by_advertisement(device: &str, timeout_ns: u64) -> Result<Discovered> {
 }
 
 /// A lifetime of 0 means that a prefix is not to be used any more: RFC 8781 section 5.1.
-fn usable(advertisement: &Advertisement) -> impl Iterator<Item = Prefix> {
+fn usable(advertisement: &Advertisement) -> impl Iterator<Item = Ipv6Net> {
     advertisement.pref64.iter().filter(|one| one.lifetime_s > 0).map(|one| one.prefix)
 }
 
 /// The first, and the rest.
-fn split(mut prefixes: impl Iterator<Item = Prefix>) -> Option<(Prefix, Vec<Prefix>)> {
+fn split(mut prefixes: impl Iterator<Item = Ipv6Net>) -> Option<(Ipv6Net, Vec<Ipv6Net>)> {
     Some((prefixes.next()?, prefixes.collect()))
 }

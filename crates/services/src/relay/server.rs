@@ -13,7 +13,6 @@ use nix::sys::socket::{MsgFlags, setsockopt, sockopt};
 use serde::Deserialize;
 use sixbench_packet::MessageReader;
 use sixbench_packet::control::ControlMessage;
-use sixbench_plane::spec::Prefix;
 use sixbench_wire::addresses::Prefix6;
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -54,7 +53,7 @@ const FIRST_SESSION: u64 = 2;
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
 pub struct Request {
-    pub prefix: Prefix,
+    pub prefix: Prefix6,
     #[serde(default = "default_port")]
     pub port: u16,
     #[serde(default = "default_sessions")]
@@ -102,7 +101,7 @@ impl Relay {
             epoll,
             listener,
             datagrams,
-            prefix: Prefix6 { address: request.prefix.address, bits: request.prefix.bits },
+            prefix: request.prefix,
             most: request.sessions,
             timeout: Duration::from_nanos(request.udp_timeout_ns),
             sessions: HashMap::new(),

@@ -4,7 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use serde_json::Value;
 use sixbench_traffic::datagram::{Header, Phase};
-use sixbench_traffic::{Cancel, Endpoint, Finish, Progress, Result, Server, Token, Workload, find};
+use sixbench_traffic::{Cancel, Endpoint, Finish, Progress, Result, Server, Workload, find};
+use sixbench_wire::token::Token;
 
 pub const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 pub const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);

@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
 use serde_json::Value;
-use sixbench_traffic::{Cancel, Error, Token};
+use sixbench_traffic::{Cancel, Error};
+use sixbench_wire::token::Token;
 use socket2::{Domain, Socket, Type};
 
 use crate::common::{FINISH, TOKEN, V4, endpoint, workload};

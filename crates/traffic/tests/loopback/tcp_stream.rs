@@ -5,7 +5,8 @@ use std::thread;
 
 use serde_json::{Value, json};
 use sixbench_measure::clock;
-use sixbench_traffic::{Cancel, Token};
+use sixbench_traffic::Cancel;
+use sixbench_wire::token::Token;
 
 use crate::common::*;
 use crate::peers::*;

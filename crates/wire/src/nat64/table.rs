@@ -7,6 +7,8 @@ use std::collections::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
+use slab::Slab;
+
 use super::ends::{Inside, Outside, Protocol};
 use super::pool::Pool;
 use super::settings::{Filtering, Settings};
@@ -21,6 +23,7 @@ pub struct Amounts {
     pub sessions: usize,
 }
 
+/// The place of a row in its slab. Maps and queues name rows that are there alone.
 type Id = u32;
 const NOBODY: Id = Id::MAX;
 
@@ -52,18 +55,11 @@ struct Queue {
     newest: Id,
 }
 
-/// Rows that keep their number, and the numbers that are free.
-#[derive(Debug)]
-struct Rows<T> {
-    rows: Vec<Option<T>>,
-    free: Vec<Id>,
-}
-
 /// Bindings and sessions.
 #[derive(Debug)]
 pub struct Table {
-    bindings: Rows<Binding>,
-    sessions: Rows<Session>,
+    bindings: Slab<Binding>,
+    sessions: Slab<Session>,
     by_inside: HashMap<(Protocol, Inside), Id>,
     by_outside: HashMap<(Protocol, Outside), Id>,
     by_remote: HashMap<(Id, Outside), Id>,
@@ -82,8 +78,8 @@ impl Table {
     pub fn new(settings: &Settings) -> Result<Self, String> {
         let timeouts = &settings.timeouts;
         let mut table = Self {
-            bindings: Rows::new(),
-            sessions: Rows::new(),
+            bindings: Slab::new(),
+            sessions: Slab::new(),
             by_inside: HashMap::new(),
             by_outside: HashMap::new(),
             by_remote: HashMap::new(),
@@ -116,7 +112,7 @@ impl Table {
 
     /// The numbers of its bindings and sessions.
     pub fn amounts(&self) -> Amounts {
-        Amounts { bindings: self.bindings.count(), sessions: self.sessions.count() }
+        Amounts { bindings: self.bindings.len(), sessions: self.sessions.len() }
     }
 
     /// The IPv4 address and port of an IPv6 host that sends a packet.
@@ -131,7 +127,7 @@ impl Table {
         self.expire(now);
         let found = self.by_inside.get(&(protocol, inside)).copied();
         if let Some(binding) = found {
-            let outside = self.bindings.get(binding).outside;
+            let outside = self.bindings[binding as usize].outside;
             if self.touch(binding, remote, Side::Ipv6, event, now) || (protocol == Protocol::Tcp && event != Event::Syn)
             {
                 return Ok(outside);
@@ -139,7 +135,7 @@ impl Table {
         } else if protocol == Protocol::Tcp && event != Event::Syn {
             return Err(Clause::NoBinding);
         }
-        if self.sessions.count() >= self.max_sessions {
+        if self.sessions.len() >= self.max_sessions {
             return Err(Clause::TableFull);
         }
         let binding = match found {
@@ -151,7 +147,7 @@ impl Table {
             }
         };
         self.add_session(binding, remote, Side::Ipv6, now);
-        Ok(self.bindings.get(binding).outside)
+        Ok(self.bindings[binding as usize].outside)
     }
 
     /// The IPv6 host to whose IPv4 address and port a packet came.
@@ -165,7 +161,7 @@ impl Table {
     ) -> Result<Inside, Clause> {
         self.expire(now);
         let binding = *self.by_outside.get(&(protocol, outside)).ok_or(Clause::NoBinding)?;
-        let inside = self.bindings.get(binding).inside;
+        let inside = self.bindings[binding as usize].inside;
         if self.touch(binding, remote, Side::Ipv4, event, now) {
             return Ok(inside);
         }
@@ -173,7 +169,7 @@ impl Table {
         if protocol == Protocol::Tcp && event != Event::Syn {
             return Ok(inside);
         }
-        if self.sessions.count() >= self.max_sessions {
+        if self.sessions.len() >= self.max_sessions {
             return Err(Clause::TableFull);
         }
         self.add_session(binding, remote, Side::Ipv4, now);
@@ -184,7 +180,7 @@ impl Table {
     pub fn outside_of(&mut self, protocol: Protocol, inside: Inside, now: Duration) -> Option<Outside> {
         self.expire(now);
         let binding = self.by_inside.get(&(protocol, inside))?;
-        Some(self.bindings.get(*binding).outside)
+        Some(self.bindings[*binding as usize].outside)
     }
 
     /// The IPv6 host that has that IPv4 address and port. An error about a packet to that remote end is for it.
@@ -198,7 +194,7 @@ impl Table {
         self.expire(now);
         let binding = *self.by_outside.get(&(protocol, outside)).ok_or(Clause::NoBinding)?;
         self.check_partner(binding, remote.address)?;
-        Ok(self.bindings.get(binding).inside)
+        Ok(self.bindings[binding as usize].inside)
     }
 
     fn check_partner(&self, binding: Id, address: Ipv4Addr) -> Result<(), Clause> {
@@ -211,13 +207,13 @@ impl Table {
     /// Notes a packet of a session. False: there is no such session.
     fn touch(&mut self, binding: Id, remote: Outside, side: Side, event: Event, now: Duration) -> bool {
         let Some(&id) = self.by_remote.get(&(binding, remote)) else { return false };
-        let is_tcp = self.bindings.get(binding).protocol == Protocol::Tcp;
-        let session = self.sessions.get(id);
+        let is_tcp = self.bindings[binding as usize].protocol == Protocol::Tcp;
+        let session = &self.sessions[id as usize];
         let (state, lifetime) = match is_tcp {
             true => session.state.next(side, event),
             false => (session.state, Some(session.lifetime)),
         };
-        self.sessions.get_mut(id).state = state;
+        self.sessions[id as usize].state = state;
         if let Some(lifetime) = lifetime {
             self.leave_queue(id);
             self.enter_queue(id, lifetime, now);
@@ -226,7 +222,7 @@ impl Table {
     }
 
     fn add_binding(&mut self, protocol: Protocol, inside: Inside, outside: Outside, is_static: bool) -> Id {
-        let id = self.bindings.add(Binding { protocol, inside, outside, sessions: 0, is_static });
+        let id = self.bindings.insert(Binding { protocol, inside, outside, sessions: 0, is_static }) as Id;
         self.by_inside.insert((protocol, inside), id);
         self.by_outside.insert((protocol, outside), id);
         self.hosts.entry(inside.address).or_insert((outside.address, 0)).1 += 1;
@@ -234,13 +230,20 @@ impl Table {
     }
 
     fn add_session(&mut self, binding: Id, remote: Outside, side: Side, now: Duration) {
-        let protocol = self.bindings.get(binding).protocol;
+        let protocol = self.bindings[binding as usize].protocol;
         let state = if protocol == Protocol::Tcp { State::first(side) } else { State::Established };
         let lifetime = protocol.lifetime();
-        let id =
-            self.sessions.add(Session { binding, remote, state, lifetime, expires: now, older: NOBODY, newer: NOBODY });
+        let id = self.sessions.insert(Session {
+            binding,
+            remote,
+            state,
+            lifetime,
+            expires: now,
+            older: NOBODY,
+            newer: NOBODY,
+        }) as Id;
         self.by_remote.insert((binding, remote), id);
-        self.bindings.get_mut(binding).sessions += 1;
+        self.bindings[binding as usize].sessions += 1;
         if let Some(partners) = &mut self.partners {
             *partners.entry((binding, remote.address)).or_default() += 1;
         }
@@ -252,14 +255,14 @@ impl Table {
     fn expire(&mut self, now: Duration) {
         for lifetime in Lifetime::ALL {
             while let Some(id) = Some(self.queues[lifetime as usize].oldest).filter(|&id| id != NOBODY) {
-                let session = self.sessions.get(id);
+                let session = &self.sessions[id as usize];
                 if session.expires > now {
                     break;
                 }
                 let (state, ended) = (session.state, session.expires);
                 self.leave_queue(id);
                 if lifetime == Lifetime::TcpEstablished && state == State::Established {
-                    self.sessions.get_mut(id).state = State::Transitory;
+                    self.sessions[id as usize].state = State::Transitory;
                     self.enter_queue(id, Lifetime::TcpTransitory, ended);
                 } else {
                     self.remove_session(id);
@@ -269,7 +272,7 @@ impl Table {
     }
 
     fn remove_session(&mut self, id: Id) {
-        let Session { binding, remote, .. } = self.sessions.remove(id);
+        let Session { binding, remote, .. } = self.sessions.remove(id as usize);
         self.by_remote.remove(&(binding, remote));
         if let Some(partners) = &mut self.partners {
             let left = partners.get(&(binding, remote.address)).map_or(0, |count| count - 1);
@@ -278,7 +281,7 @@ impl Table {
                 _ => partners.insert((binding, remote.address), left),
             };
         }
-        let row = self.bindings.get_mut(binding);
+        let row = &mut self.bindings[binding as usize];
         row.sessions -= 1;
         if row.sessions == 0 && !row.is_static {
             self.remove_binding(binding);
@@ -286,7 +289,7 @@ impl Table {
     }
 
     fn remove_binding(&mut self, id: Id) {
-        let Binding { protocol, inside, outside, .. } = self.bindings.remove(id);
+        let Binding { protocol, inside, outside, .. } = self.bindings.remove(id as usize);
         self.by_inside.remove(&(protocol, inside));
         self.by_outside.remove(&(protocol, outside));
         self.pool.give_back(protocol, outside);
@@ -303,64 +306,25 @@ impl Table {
         // An established connection that is over may be older than the newest transitory one; then it stays as long as
         // that.
         let newest = self.queues[lifetime as usize].newest;
-        let expires = if newest == NOBODY { expires } else { expires.max(self.sessions.get(newest).expires) };
-        let session = self.sessions.get_mut(id);
+        let expires = if newest == NOBODY { expires } else { expires.max(self.sessions[newest as usize].expires) };
+        let session = &mut self.sessions[id as usize];
         (session.lifetime, session.expires, session.older, session.newer) = (lifetime, expires, newest, NOBODY);
         match newest {
             NOBODY => self.queues[lifetime as usize].oldest = id,
-            _ => self.sessions.get_mut(newest).newer = id,
+            _ => self.sessions[newest as usize].newer = id,
         }
         self.queues[lifetime as usize].newest = id;
     }
 
     fn leave_queue(&mut self, id: Id) {
-        let &Session { lifetime, older, newer, .. } = self.sessions.get(id);
+        let Session { lifetime, older, newer, .. } = self.sessions[id as usize];
         match older {
             NOBODY => self.queues[lifetime as usize].oldest = newer,
-            _ => self.sessions.get_mut(older).newer = newer,
+            _ => self.sessions[older as usize].newer = newer,
         }
         match newer {
             NOBODY => self.queues[lifetime as usize].newest = older,
-            _ => self.sessions.get_mut(newer).older = older,
+            _ => self.sessions[newer as usize].older = older,
         }
     }
 }
-
-impl<T> Rows<T> {
-    fn new() -> Self {
-        Self { rows: Vec::new(), free: Vec::new() }
-    }
-
-    fn count(&self) -> usize {
-        self.rows.len() - self.free.len()
-    }
-
-    fn add(&mut self, row: T) -> Id {
-        match self.free.pop() {
-            Some(id) => {
-                self.rows[id as usize] = Some(row);
-                id
-            }
-            None => {
-                self.rows.push(Some(row));
-                (self.rows.len() - 1) as Id
-            }
-        }
-    }
-
-    fn remove(&mut self, id: Id) -> T {
-        self.free.push(id);
-        self.rows[id as usize].take().expect(OWN)
-    }
-
-    fn get(&self, id: Id) -> &T {
-        self.rows[id as usize].as_ref().expect(OWN)
-    }
-
-    fn get_mut(&mut self, id: Id) -> &mut T {
-        self.rows[id as usize].as_mut().expect(OWN)
-    }
-}
-
-/// Maps and queues name rows that are there alone.
-const OWN: &str = "a row that is there";

@@ -2,8 +2,9 @@
 
 use std::net::Ipv4Addr;
 
+use sixbench_wire::addresses::Ipv6Net;
+
 use crate::abi::Address;
-use crate::spec::Prefix;
 
 /// Never called with more than 3.
 pub fn word(address: &Address, index: usize) -> u32 {
@@ -50,7 +51,7 @@ pub fn embedded_6to4(address: &Address) -> u32 {
 
 /// A 6rd domain, as a node with that IPv4 address is in it: RFC 5969 section 4.
 pub struct SixRdDomain {
-    pub prefix: Prefix,
+    pub prefix: Ipv6Net,
     pub ipv4_mask_bits: u8,
     pub local: u32,
 }

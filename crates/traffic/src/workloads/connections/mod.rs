@@ -13,12 +13,13 @@ use std::io;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde_json::{Value, json};
+use sixbench_wire::token::Token;
 
 use super::pacing::Interval;
 use super::tcp::{Stop, TcpOptions};
 use crate::params::{self, Params, SECOND_NS};
 use crate::session::{TypedWorkload, only};
-use crate::{Cancel, Endpoint, Error, Result, Server, Token};
+use crate::{Cancel, Endpoint, Error, Result, Server};
 
 /// The workload `connections`.
 pub struct Connections;

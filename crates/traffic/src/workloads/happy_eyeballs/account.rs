@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 use sixbench_measure::histogram::{Times, TimesTally};
-
-use crate::family::{ByFamily, FAMILIES, Family};
+use sixbench_wire::family::{FAMILIES, Family};
 
 /// After this many failures in a row and no success, a family is not tried alone any more.
 const HOPELESS: u64 = 3;
@@ -93,7 +92,8 @@ impl Account {
             races: self.connect.count() + self.failed.values().sum::<u64>(),
             connect: self.connect.tally(),
             failed: self.failed.clone(),
-            families: ByFamily { ipv4: of(Family::Ipv4), ipv6: of(Family::Ipv6) },
+            ipv4: of(Family::Ipv4),
+            ipv6: of(Family::Ipv6),
         }
     }
 }
@@ -118,8 +118,12 @@ pub struct AccountTally {
     /// Times of races that had a winner.
     connect: TimesTally,
     failed: Failures,
-    #[serde(flatten)]
-    families: ByFamily<FamilyTally>,
+    /// IPv4's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ipv4: Option<FamilyTally>,
+    /// IPv6's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ipv6: Option<FamilyTally>,
 }
 
 /// The account of one family.

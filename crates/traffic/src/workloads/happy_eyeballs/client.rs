@@ -6,18 +6,19 @@ use std::net::{SocketAddr, TcpStream};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sixbench_measure::{clock, cpu};
+use sixbench_wire::family::Family;
+use sixbench_wire::token::Token;
 use socket2::SockRef;
 
 use super::EyeballsParams;
 use super::account::{Account, AccountTally};
 use super::attempt::{Attempts, Ended};
 use super::race::{Next, Race};
-use crate::family::Family;
 use crate::workloads::tcp::connecting::{Route, reason};
 use crate::workloads::tcp::options::GrantedOptions;
 use crate::workloads::tcp::{PATIENCE, Preamble, Role, Stop, io as tcp_io};
 use crate::workloads::window::Window;
-use crate::{Endpoint, Error, Result, Token};
+use crate::{Endpoint, Error, Result};
 
 /// Runs a session to its end.
 pub fn run(endpoints: &[Endpoint], params: &EyeballsParams, stop: &Stop) -> Result<ClientResult> {

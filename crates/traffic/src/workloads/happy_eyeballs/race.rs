@@ -1,7 +1,7 @@
 //! The algorithm of Happy Eyeballs version 2 (RFC 8305 sections 3 to 5) for one connection. Pure: callers pass the time
 //! and the outcomes of attempts, and get the next attempt with its time.
 
-use crate::family::Family;
+use sixbench_wire::family::Family;
 
 /// The times of a race.
 #[derive(Debug, Clone, Copy)]

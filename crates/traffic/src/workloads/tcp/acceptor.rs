@@ -10,11 +10,12 @@ use std::thread::{self, JoinHandle};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use sixbench_measure::clock;
+use sixbench_wire::token::Token;
 use socket2::{Protocol, SockRef, Type};
 
 use super::preamble::PREAMBLE_BYTES;
 use super::{PATIENCE, Preamble, Stop, TcpOptions, io as tcp_io};
-use crate::{Endpoint, Error, Result, Token, socket};
+use crate::{Endpoint, Error, Result, socket};
 
 /// Time that a connection has to send its preamble: a lost segment or two after a handshake that itself had losses. A
 /// silent connection holds up nobody meanwhile.

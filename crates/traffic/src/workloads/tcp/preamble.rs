@@ -1,6 +1,6 @@
 //! The 32 bytes that open every connection of a trial: token, role, a zero, the stream's index, twelve zeros.
 
-use crate::Token;
+use sixbench_wire::token::Token;
 
 /// Length of a preamble.
 pub const PREAMBLE_BYTES: usize = 32;

@@ -3,12 +3,14 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use sixbench_wire::token::Token;
+
 use super::NAME;
 use super::params::{SharedWindow, StreamParams};
 use crate::params::Limit;
 use crate::workloads::cpu_watch::Edges;
 use crate::workloads::tcp::Role;
-use crate::{Endpoint, Error, Result, Token};
+use crate::{Endpoint, Error, Result};
 
 /// The moment from which a window's edges follow. No lock until it comes: atomics, of which one changes once.
 pub struct Beginning {

@@ -12,12 +12,12 @@ use nix::sys::time::TimeSpec;
 use schemars::JsonSchema;
 use serde::Serialize;
 use sixbench_measure::{clock, cpu};
+use slab::Slab;
 use socket2::SockRef;
 
 use super::TransactionParams;
 use super::flight::{Failed, Flight, Plan, Step};
 use super::phase::{Next, Phase, PhaseTally};
-use super::slots::Slots;
 use crate::params::Limit;
 use crate::workloads::tcp::options::GrantedOptions;
 use crate::workloads::tcp::{PATIENCE, Preamble, Role, STALL_NS, Stop, connect, io as tcp_io};
@@ -67,7 +67,7 @@ struct Connecting<'a> {
     stop: &'a Stop,
     plan: Plan,
     epoll: Epoll,
-    flights: Slots<Flight>,
+    flights: Slab<Flight>,
     patience: Patience,
     /// Time before which nothing begins, after a failure.
     resume_ns: u64,
@@ -82,7 +82,7 @@ impl<'a> Connecting<'a> {
             stop,
             plan: Plan::new(endpoint, params)?,
             epoll,
-            flights: Slots::default(),
+            flights: Slab::new(),
             patience: Patience::new(endpoint, params),
             resume_ns: 0,
         })
@@ -109,7 +109,7 @@ impl<'a> Connecting<'a> {
             self.stop.check()?;
             let mut until_ns = sweep_ns;
             match self.begin(&mut phase)? {
-                Next::End if self.flights.len() == 0 => return Ok(phase),
+                Next::End if self.flights.is_empty() => return Ok(phase),
                 Next::End | Next::WaitUntil(None) => {}
                 Next::WaitUntil(Some(due_ns)) => until_ns = until_ns.min(due_ns.saturating_sub(SPIN_NS)),
                 Next::Begin(_) => until_ns = 0,
@@ -193,12 +193,12 @@ impl<'a> Connecting<'a> {
         match flight.advance(&self.plan) {
             Ok(Step::Waits) => {}
             Ok(step) => {
-                if let Some(flight) = self.flights.remove(index) {
+                if let Some(flight) = self.flights.try_remove(index) {
                     self.end(flight, step, phase);
                 }
             }
             Err(failure) => {
-                drop(self.flights.remove(index));
+                drop(self.flights.try_remove(index));
                 self.fail(&failure, phase)?;
             }
         }
@@ -230,7 +230,7 @@ impl<'a> Connecting<'a> {
         let overdue = self.flights.iter().filter(|(_, flight)| now_ns >= flight.deadline_ns);
         let overdue: Vec<_> = overdue.map(|(index, _)| index).collect();
         for index in overdue {
-            drop(self.flights.remove(index));
+            drop(self.flights.try_remove(index));
             self.fail(&Failed::Timeout, phase)?;
         }
         Ok(())

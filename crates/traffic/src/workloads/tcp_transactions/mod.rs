@@ -8,17 +8,17 @@ mod client;
 mod flight;
 mod phase;
 mod server;
-mod slots;
 
 pub use self::server::ServerResult;
 
 use serde_json::{Value, json};
+use sixbench_wire::token::Token;
 
 use super::pacing::Interval;
 use super::tcp::{Stop, TcpOptions};
 use crate::params::{self, Limit, Params, SECOND_NS};
 use crate::session::{TypedWorkload, only};
-use crate::{Cancel, Endpoint, Result, Server, Token};
+use crate::{Cancel, Endpoint, Result, Server};
 
 /// The payload of a connection, which is the workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,15 +10,16 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sixbench_measure::{clock, sys::scheduling};
+use sixbench_wire::family::{FAMILIES, Family};
+use sixbench_wire::token::Token;
+use slab::Slab;
 
-use super::slots::Slots;
 use super::{FirstClose, Kind, TransactionParams, request, response};
-use crate::family::{FAMILIES, Family};
 use crate::strays::Strays;
 use crate::workloads::cpu_watch::Edges;
 use crate::workloads::tcp::acceptor::{self, PreambleReader, Proof};
 use crate::workloads::tcp::{CountingResult, CountingServer, PATIENCE, Preamble, Role, Stop, io as tcp_io};
-use crate::{Cancel, Endpoint, Error, Result, Server, Token, sys};
+use crate::{Cancel, Endpoint, Error, Result, Server, sys};
 
 /// Most connections that may be open before the client proved itself; the oldest makes room for a new one.
 const MAX_UNPROVED: usize = 64;
@@ -74,7 +75,7 @@ pub fn serve(
             is_finishing,
             edges,
             proof: None,
-            open: Slots::default(),
+            open: Slab::new(),
         };
         serving.run(stop)
     })
@@ -138,7 +139,7 @@ struct Serving<'a> {
     edges: Edges,
     /// The connection that proved the client.
     proof: Option<ProofState>,
-    open: Slots<Open>,
+    open: Slab<Open>,
     served: Served,
 }
 
@@ -233,7 +234,7 @@ impl Serving<'_> {
     }
 
     fn take_out(&mut self, index: usize, next: &Next) {
-        if let Some(open) = self.open.remove(index) {
+        if let Some(open) = self.open.try_remove(index) {
             self.close(open, next);
         }
     }
@@ -331,7 +332,7 @@ impl Serving<'_> {
     fn is_over(&self, is_ready: bool, now_ns: u64, active_ns: u64) -> bool {
         match self.proof {
             Some(ProofState::Closed(closed_ns)) => {
-                (self.open.len() == 0 && !is_ready) || now_ns.saturating_sub(closed_ns) > GRACE_NS
+                (self.open.is_empty() && !is_ready) || now_ns.saturating_sub(closed_ns) > GRACE_NS
             }
             _ => self.is_finishing.load(Ordering::Relaxed) && now_ns.saturating_sub(active_ns) > QUIET_NS,
         }

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use crate::Progress;
     use crate::progress::Datagrams;
-    use crate::session::Token;
+    use sixbench_wire::token::Token;
 
     const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2));
     const MS: u64 = 1_000_000;

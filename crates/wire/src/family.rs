@@ -3,10 +3,10 @@
 use std::net::IpAddr;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// An address family; as a number, its place in [`FAMILIES`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Family {
     /// IPv4.
@@ -23,15 +23,12 @@ impl Family {
     pub fn of(address: IpAddr) -> Self {
         if address.is_ipv4() { Family::Ipv4 } else { Family::Ipv6 }
     }
-}
 
-/// Values of families, by the names of the protocol document. Absent are those that a result does not have.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct ByFamily<T> {
-    /// IPv4's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ipv4: Option<T>,
-    /// IPv6's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ipv6: Option<T>,
+    /// The first four bits of its packets.
+    pub fn version(self) -> u8 {
+        match self {
+            Family::Ipv4 => 4,
+            Family::Ipv6 => 6,
+        }
+    }
 }
