@@ -12,12 +12,10 @@ use nix::sys::time::TimeSpec;
 use sixbench_measure::clock;
 use socket2::{Protocol, SockRef, Socket, Type};
 
+pub use crate::cancel::PATIENCE;
 use crate::df::Df;
 use crate::socket::{self, Buffers};
 use crate::{Error, Result, sys};
-
-/// The longest that a call on these sockets blocks before the session's flags are looked at.
-pub const PATIENCE: Duration = Duration::from_millis(100);
 
 /// `linux/socket.h` and `linux/sock_diag.h`: the uses of a socket's memory (since Linux 4.12).
 const SO_MEMINFO: i32 = 55;

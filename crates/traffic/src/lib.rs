@@ -7,6 +7,7 @@
 
 pub mod arrivals;
 pub mod atomic_fragments;
+pub mod cancel;
 pub mod cookie;
 pub mod datagram;
 pub mod datagram_batch;
@@ -35,10 +36,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+pub use cancel::{Cancel, Stop};
 pub use error::{Error, Result};
 pub use progress::Progress;
 pub use schemars::SchemaGenerator;
-pub use session::{Cancel, Endpoint, Finish, ResultSchemas, Server, Workload};
+pub use session::{Endpoint, Finish, ResultSchemas, Server, Workload};
 
 /// Every workload this agent knows, in the order of the protocol document.
 pub fn registry() -> &'static [&'static dyn Workload] {

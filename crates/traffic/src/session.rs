@@ -2,14 +2,13 @@
 
 use std::net::IpAddr;
 use std::slice;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Value, json};
 use sixbench_wire::token::Token;
 
+pub use crate::cancel::Cancel;
 use crate::{Error, Progress, Result};
 
 /// One side of a trial's session.
@@ -46,28 +45,6 @@ impl Endpoint {
     /// True if the server was told no peer.
     pub fn is_open(&self) -> bool {
         self.peer.is_unspecified()
-    }
-}
-
-/// A flag that another thread may raise to end a session early. Blocking calls must be cut into pieces of at most
-/// 100 ms (socket timeouts, poll, a thread that interrupts them) between which it is checked.
-#[derive(Clone, Default)]
-pub struct Cancel(Arc<AtomicBool>);
-
-impl Cancel {
-    /// Raises the flag.
-    pub fn raise(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    /// True if the flag is raised.
-    pub fn is_raised(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    /// `Err(Cancelled)` once the flag is raised.
-    pub fn check(&self) -> Result<()> {
-        if self.is_raised() { Err(Error::Cancelled) } else { Ok(()) }
     }
 }
 

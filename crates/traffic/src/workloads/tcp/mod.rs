@@ -10,20 +10,15 @@ pub mod io;
 pub mod options;
 pub mod preamble;
 pub mod server;
-pub mod stop;
 pub mod workers;
 
 pub use acceptor::{Acceptor, Admit};
 pub use options::TcpOptions;
 pub use preamble::{Preamble, Role};
 pub use server::{AdmittingServer, CountingResult, CountingServer, Serve};
-pub use stop::Stop;
 pub use workers::{Starter, Worker, Workers};
 
-use std::time::Duration;
-
-/// Blocking calls return at least this often, to see whether the session was stopped.
-pub const PATIENCE: Duration = Duration::from_millis(100);
+pub use crate::cancel::{PATIENCE, Stop};
 
 /// Time without movement that is a failure, for any parameters.
 pub const STALL_NS: u64 = 10_000_000_000;

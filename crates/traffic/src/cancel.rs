@@ -1,9 +1,38 @@
-//! The end of a session, wherever it comes from.
+//! The end of a session before its time, wherever it comes from: [`Cancel`] is raised by those who ask for the session,
+//! [`Stop`] also by a side of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use sixbench_measure::clock;
 
-use super::PATIENCE;
-use crate::{Cancel, Result};
+use crate::{Error, Result};
+
+/// Blocking calls return at least this often, to see whether the session was stopped.
+pub const PATIENCE: Duration = Duration::from_millis(100);
+
+/// A flag that another thread may raise to end a session early. Blocking calls must be cut into pieces of at most
+/// [`PATIENCE`] (socket timeouts, poll, a thread that interrupts them) between which it is checked.
+#[derive(Clone, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// Raises the flag.
+    pub fn raise(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// True if the flag is raised.
+    pub fn is_raised(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// `Err(Cancelled)` once the flag is raised.
+    pub fn check(&self) -> Result<()> {
+        if self.is_raised() { Err(Error::Cancelled) } else { Ok(()) }
+    }
+}
 
 /// Raised when the session is cancelled from outside, or when this side of it ends (server dropped, one stream failed).
 #[derive(Clone)]
