@@ -20,6 +20,7 @@ fn main() {
         .and_then(|()| compile(&sources.join("drops.bpf.c"), &output.join("drops.bpf.o"), &[]))
         .and_then(|()| compile(&sources.join("vlan.bpf.c"), &output.join("vlan.bpf.o"), &[]))
         .and_then(|()| compile(&sources.join("timers.bpf.c"), &output.join("timers.bpf.o"), &[]))
+        .and_then(|()| compile(&sources.join("frames.bpf.c"), &output.join("frames.bpf.o"), &[]))
         .and_then(|()| write_outcomes(&sources.join("outcomes.h"), &output.join("outcomes.rs")));
     if let Err(reason) = result {
         println!("cargo::error={reason}");

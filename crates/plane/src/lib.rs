@@ -18,6 +18,7 @@ pub mod device;
 pub mod drops;
 pub mod error;
 pub mod features;
+pub mod frames;
 pub mod groups;
 pub mod program;
 pub mod reasons;

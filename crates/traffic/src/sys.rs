@@ -1,6 +1,5 @@
 //! The only `unsafe` of this crate: system calls that no crate wraps as we need them.
 
-pub mod bpf;
 pub mod interrupt;
 pub mod ring;
 pub mod xsk;

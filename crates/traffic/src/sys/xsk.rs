@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use nix::errno::Errno;
-
-use super::bpf::{self, BY_DRIVER, Instruction, ON_BUFFERS, load_map, op};
-use super::ring::{Frame, Place, set};
 use sixbench_measure::sys::memory::Mapping;
+use sixbench_plane::frames::{Picker, SignaturePlace};
+
+use super::ring::{Frame, Place, set};
 
 /// A place for a frame: a page, as the driver wants it.
 const CHUNK_BYTES: usize = 4096;
@@ -145,17 +145,16 @@ pub fn open(ifindex: u32, sought: Option<(&[Place], u64)>, fill: Option<u8>) -> 
     bind(&socket, ifindex, QUEUE)?;
     let options: libc::xdp_options = option(&socket, libc::XDP_OPTIONS)?;
     let is_zero_copy = options.flags & libc::XDP_OPTIONS_ZEROCOPY != 0;
-    let attached = match sought {
+    let picker = match sought {
         None => None,
         Some((places, mark)) => Some(attach(&socket, ifindex, places, mark)?),
     };
     let shared = Arc::new(Shared { socket, chunks, is_zero_copy });
-    let receiver = rings.0.zip(attached).map(|(received, (attached, is_by_driver))| Receiver {
+    let receiver = rings.0.zip(picker).map(|(received, picker)| Receiver {
         shared: Arc::clone(&shared),
-        _attached: attached,
+        picker,
         filled,
         received,
-        is_by_driver,
     });
     let sender = rings.1.zip(fill).map(|((outgoing, completed), fill)| {
         let free = (receive_chunks..receive_chunks + send_chunks).map(|chunk| u64::from(chunk) * CHUNK_BYTES as u64);
@@ -164,25 +163,25 @@ pub fn open(ifindex: u32, sought: Option<(&[Place], u64)>, fill: Option<u8>) -> 
     Ok(Halves { receiver, sender })
 }
 
-/// Has a program hand the frames to the socket. Also returns true if the driver runs it.
-fn attach(socket: &OwnedFd, ifindex: u32, places: &[Place], mark: u64) -> io::Result<(OwnedFd, bool)> {
-    let sockets = bpf::map_of_sockets(QUEUE + 1)?;
-    bpf::put(&sockets, QUEUE, socket)?;
-    let program = bpf::load(&picking(&sockets, places, mark))?;
-    match bpf::attach(&program, ifindex, BY_DRIVER) {
-        Ok(attached) => Ok((attached, true)),
-        Err(_) => Ok((bpf::attach(&program, ifindex, ON_BUFFERS)?, false)),
-    }
+/// Has a program hand the frames to the socket.
+fn attach(socket: &OwnedFd, ifindex: u32, places: &[Place], mark: u64) -> io::Result<Picker> {
+    let places: Vec<_> = places
+        .iter()
+        .map(|place| SignaturePlace {
+            ethertype: if place.is_ipv4 { libc::ETH_P_IP } else { libc::ETH_P_IPV6 } as u16,
+            at: place.at as u16,
+        })
+        .collect();
+    Picker::attach(socket, ifindex, &places, mark.to_be_bytes()).map_err(|refusal| io::Error::other(refusal.words()))
 }
 
 /// The half of the socket that receives.
 pub struct Receiver {
     shared: Arc<Shared>,
-    /// Takes the program away from the interface with it.
-    _attached: OwnedFd,
+    /// The program at the interface, which goes with it.
+    picker: Picker,
     filled: Ring<u64>,
     received: Ring<libc::xdp_desc>,
-    is_by_driver: bool,
 }
 
 impl Receiver {
@@ -216,7 +215,7 @@ impl Receiver {
 
     /// Its way of receiving, in words.
     pub fn name(&self) -> &'static str {
-        match (self.shared.is_zero_copy, self.is_by_driver) {
+        match (self.shared.is_zero_copy, self.picker.is_by_driver()) {
             (true, _) => "af-xdp, zero-copy",
             (false, true) => "af-xdp, copy, by the driver",
             (false, false) => "af-xdp, copy, of socket buffers",
@@ -367,64 +366,6 @@ fn option<T>(socket: &OwnedFd, name: libc::c_int) -> io::Result<T> {
     let result =
         unsafe { libc::getsockopt(socket.as_raw_fd(), libc::SOL_XDP, name, (&raw mut value).cast(), &raw mut length) };
     if result == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
-}
-
-/// The program: notes the time before a frame that has the mark, and hands it to the socket; all others pass.
-fn picking(sockets: &OwnedFd, places: &[Place], mark: u64) -> Vec<Instruction> {
-    const PASS: i32 = 2;
-    const KTIME_GET_NS: i32 = 5;
-    const REDIRECT_MAP: i32 = 51;
-    const ADJUST_META: i32 = 54;
-    // Codes of eBPF: loads of 1, 2, 4 and 8 bytes are 0x71, 0x69, 0x61, 0x79; stores of 8 are 0x7b.
-    let (signature, ethertype) = (mark.to_be_bytes(), 12);
-    let half = |bytes: &[u8]| i32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-    let mut program = vec![op(0xbf, 6, 1, 0, 0)];
-    // Each check goes on to the next one where it fails; where it does not, to the time, which is behind all checks.
-    const CHECK: i16 = 12;
-    for (index, place) in places.iter().enumerate() {
-        let protocol = if place.is_ipv4 { libc::ETH_P_IP } else { libc::ETH_P_IPV6 } as u16;
-        let to_time = (places.len() - index - 1) as i16 * CHECK + 2;
-        program.extend([
-            op(0x61, 2, 6, 0, 0),
-            op(0x61, 3, 6, 4, 0),
-            op(0xbf, 4, 2, 0, 0),
-            op(0x07, 4, 0, 0, place.at as i32 + 8),
-            op(0x2d, 4, 3, CHECK - 5, 0),
-            op(0x69, 5, 2, ethertype, 0),
-            op(0x55, 5, 0, CHECK - 7, i32::from(protocol.to_be())),
-            op(0x61, 5, 2, place.at as i16, 0),
-            op(0x56, 5, 0, CHECK - 9, half(&signature[..4])),
-            op(0x61, 5, 2, place.at as i16 + 4, 0),
-            op(0x56, 5, 0, CHECK - 11, half(&signature[4..])),
-            op(0x05, 0, 0, to_time, 0),
-        ]);
-    }
-    program.extend([op(0xb7, 0, 0, 0, PASS), op(0x95, 0, 0, 0, 0)]);
-    program.extend([
-        op(0x85, 0, 0, 0, KTIME_GET_NS),
-        op(0xbf, 7, 0, 0, 0),
-        op(0xbf, 1, 6, 0, 0),
-        op(0xb7, 2, 0, 0, -(TIME_BYTES as i32)),
-        op(0x85, 0, 0, 0, ADJUST_META),
-        // Where there is no room for it, the frame passes.
-        op(0x55, 0, 0, 12, 0),
-        op(0x61, 2, 6, 8, 0),
-        op(0x61, 3, 6, 0, 0),
-        op(0xbf, 4, 2, 0, 0),
-        op(0x07, 4, 0, 0, TIME_BYTES as i32),
-        op(0x2d, 4, 3, 7, 0),
-        op(0x7b, 2, 7, 0, 0),
-        op(0x61, 2, 6, 16, 0),
-    ]);
-    program.extend(load_map(1, sockets));
-    program.extend([
-        op(0xb7, 3, 0, 0, PASS),
-        op(0x85, 0, 0, 0, REDIRECT_MAP),
-        op(0x95, 0, 0, 0, 0),
-        op(0xb7, 0, 0, 0, PASS),
-        op(0x95, 0, 0, 0, 0),
-    ]);
-    program
 }
 
 #[cfg(test)]
