@@ -168,7 +168,7 @@ impl Name {
         }
     }
 
-    /// Of a packet socket: the kind of device (an `ARPHRD_` constant), and true if the device sends the packet.
+    /// The kind of device (an `ARPHRD_` constant) of a packet socket, and true if the device sends the packet.
     pub fn link(&self) -> (u16, bool) {
         (u16::from_ne_bytes([self.0[8], self.0[9]]), self.0[10] == libc::PACKET_OUTGOING)
     }

@@ -1,5 +1,5 @@
-//! What all crates have in common of sockets: packet sockets (`packet(7)`), which have the frames of one interface as
-//! they are; many packets in one system call; control messages; and the queue of errors.
+//! Sockets, as far as crates have them in common: packet sockets (`packet(7)`), which have the frames of one interface
+//! as they are; many packets in one system call; control messages; and the queue of errors.
 //!
 //! [`SendBatch`] and [`ReceiveBatch`] send and receive many packets in one call, [`MessageReader`] reads one with all
 //! that the kernel has to say about it. [`control`] reads and writes control messages, [`error_queue`] the errors about

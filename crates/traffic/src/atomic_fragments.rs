@@ -56,8 +56,8 @@ impl AtomicFragments {
         Ok(Self { raw, headers, rest: Sums::of(rest), identification: 0, heads: Vec::new() })
     }
 
-    /// As [`DatagramBatch::send`]. A packet that is longer than the path MTU that the kernel knows for `udp` is refused,
-    /// with `EMSGSIZE`.
+    /// As [`DatagramBatch::send`]. A packet that is longer than the path MTU that the kernel knows for `udp` is
+    /// refused, with `EMSGSIZE`.
     pub fn send(
         &mut self,
         udp: &Socket,

@@ -48,7 +48,7 @@ pub struct Manner {
 }
 
 impl Manner {
-    /// What goes with the message of that number.
+    /// Control messages of the message of that number.
     fn with(self, index: usize) -> With {
         match self.is_timed && index == 0 {
             true => With::TimesWanted(libc::SOF_TIMESTAMPING_TX_SCHED | libc::SOF_TIMESTAMPING_TX_SOFTWARE),

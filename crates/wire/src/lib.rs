@@ -1,7 +1,7 @@
 //! Packet formats, checksums and address mappings.
 //!
-//! Takes bytes, gives values, and bytes of values: no I/O, no clock, no `unsafe`. Called by `agent` (header captures),
-//! `plane`, `emulate`, `services` and `traffic`.
+//! Takes bytes, gives values, and bytes of values: no I/O, no clock, no `unsafe`. Called by all crates that read or
+//! write packets; the [`family`] of an address, prefixes ([`addresses`]) and the [`token`] of a trial are here for all.
 //!
 //! Each format has a module with a view of its bytes (`Packet`, `Datagram`, ...): its `parse` checks every length once,
 //! so that no accessor panics, whatever the bytes. [`layers`] walks from view to view and gives the values that

@@ -18,19 +18,19 @@ pub struct Message<'a> {
     pub head: &'a [u8],
     /// Sent after it, without a copy.
     pub body: &'a [u8],
-    /// What goes with it.
+    /// Control messages and destination.
     pub with: With,
 }
 
-/// What goes with a datagram or packet to the kernel.
+/// Control messages and destination of a datagram or packet that is sent.
 #[derive(Debug, Clone, Copy)]
 pub enum With {
     /// Nothing: its socket is connected, or bound to a device.
     Nothing,
     /// Its destination.
     Destination(Destination),
-    /// The wish for times at which it is sent: flags of `SO_TIMESTAMPING`, such as `SOF_TIMESTAMPING_TX_HARDWARE`. Linux
-    /// 4.6.
+    /// The wish for times at which it is sent: flags of `SO_TIMESTAMPING`, such as `SOF_TIMESTAMPING_TX_HARDWARE`.
+    /// Linux 4.6.
     TimesWanted(u32),
 }
 

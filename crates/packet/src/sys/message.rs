@@ -41,8 +41,8 @@ impl MessageReader {
         message.msg_iovlen = 1;
         message.msg_control = self.control.as_mut_ptr().cast();
         message.msg_controllen = (8 * CONTROL_WORDS) as _;
-        // SAFETY: every pointer in `message` is to a local, to this struct or to `buffer`, with its length, and all live
-        // through the call.
+        // SAFETY: every pointer in `message` is to a local, to this struct or to `buffer`, with its length, and all
+        // live through the call.
         let received = unsafe { libc::recvmsg(socket.as_fd().as_raw_fd(), &raw mut message, flags.bits()) };
         let bytes = Errno::result(received)? as usize;
         // This field's type differs among C libraries.

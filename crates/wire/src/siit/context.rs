@@ -1,8 +1,8 @@
-//! What is known of a packet beside its bytes while it is translated.
+//! Circumstances of a packet beside its bytes while it is translated.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::mapping::Ends;
+use super::ends::Ends;
 use super::{Clause, Ports};
 
 /// The circumstances of one packet. Those of a whole packet of a sender, whose addresses the settings decide about, are
@@ -20,12 +20,12 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Of a fragment whose first one has these ports, if they are known.
+    /// The context of a packet that may be a fragment, whose first one has these ports.
     pub fn of_fragment(ports: Option<Ports>) -> Self {
         Self { ports, ..Self::default() }
     }
 
-    /// Of a packet whose fragments were put together.
+    /// The context of a packet whose fragments were put together.
     pub const JOINED: Self = Self { is_back: false, given: None, ports: None, was_joined: true };
 
     /// The same packet on its way back to IPv6.

@@ -7,7 +7,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::context::Context;
-use super::mapping::Ends;
+use super::ends::Ends;
 use super::ports::{Port, Ports};
 use super::{Clause, Translator};
 use crate::addresses::{Prefix6, is_host4, is_host6};

@@ -1,8 +1,8 @@
 //! ICMP in the other family: RFC 7915 sections 4.2, 4.3, 5.2 and 5.3.
 
 use super::context::Context;
+use super::ends::Ends;
 use super::headers::Upper;
-use super::mapping::Ends;
 use super::quote::{Quoted, Way};
 use super::transport::{Sums, blank};
 use super::{Clause, LEAST_MTU6, MORE_BYTES, Translator};

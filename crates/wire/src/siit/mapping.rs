@@ -3,16 +3,10 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::context::Context;
+use super::ends::Ends;
 use super::{Clause, Translator};
 use crate::addresses::{Prefix6, is_host4, is_host6};
 use crate::{ipv4, ipv6};
-
-/// Addresses of both families, source first.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Ends {
-    pub ipv4: [Ipv4Addr; 2],
-    pub ipv6: [Ipv6Addr; 2],
-}
 
 impl Translator {
     /// The ends of an IPv4 packet. `is_error`: it is an ICMP error, whose source may be any router.

@@ -5,14 +5,16 @@
 //! the sender of its errors has to do that.
 //!
 //! `to_ipv6` and `to_ipv4` follow RFC 7915 sections 4 and 5. They use `mapping` for addresses, `domain` and `ports` for
-//! those of MAP, `context` for what is known beside a packet's bytes, `headers` for what lies between the IP header and the transport header, `transport` for checksums,
-//! `icmp` for messages and `quote` for the packets in errors, `identifications`, `joining` for what has to be whole,
-//! `answers` for the errors that the translator sends itself, and `own` for packets to its own addresses.
+//! those of MAP, `context` for what is known beside a packet's bytes, `headers` for what lies between the IP header and
+//! the transport header, `transport` for checksums, `icmp` for messages and `quote` for the packets in errors,
+//! `identifications`, `joining` for what has to be whole, `answers` for the errors that the translator sends itself,
+//! and `own` for packets to its own addresses.
 
 mod answers;
 mod clause;
 mod context;
 mod domain;
+mod ends;
 mod explicit;
 mod headers;
 mod icmp;

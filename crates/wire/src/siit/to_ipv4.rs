@@ -1,9 +1,9 @@
 //! Translation from IPv6 to IPv4: RFC 7915 section 5.
 
 use super::context::Context;
+use super::ends::Ends;
 use super::headers::{Upper, is_of_ipv4_alone};
 use super::icmp::{ECHO4, ECHO6};
-use super::mapping::Ends;
 use super::transport::{self, Sums, blank};
 use super::{Clause, LEAST_MTU6, MORE_BYTES, MOST_BYTES, Outcome, Stop, Translator, ZeroChecksum, icmp};
 use crate::icmp::V6Repr;

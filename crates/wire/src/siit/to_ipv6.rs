@@ -1,9 +1,9 @@
 //! Translation from IPv4 to IPv6: RFC 7915 section 4.
 
 use super::context::Context;
+use super::ends::Ends;
 use super::headers::{check_source_route, is_of_ipv6_alone};
 use super::icmp::{ECHO4, ECHO6};
-use super::mapping::Ends;
 use super::transport::{self, Sums, blank};
 use super::{Clause, MORE_BYTES, MOST_BYTES, Outcome, Stop, Translator, icmp};
 use crate::icmp::{HEADER_BYTES, V4Repr};

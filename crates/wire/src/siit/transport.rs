@@ -2,7 +2,7 @@
 //! carried as they are.
 
 use super::Clause;
-use super::mapping::Ends;
+use super::ends::Ends;
 use crate::udp;
 use crate::{checksum, protocol};
 
