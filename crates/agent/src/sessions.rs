@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use sixbench_measure::clock;
+use sixbench_packet::LocalAddress;
 use sixbench_traffic as traffic;
 use sixbench_traffic::{Cancel, Endpoint, Progress, Workload};
 use sixbench_wire::token::Token;
@@ -38,7 +39,7 @@ pub struct Serve {
     /// Its name.
     pub workload: String,
     /// The address to listen on.
-    pub address: IpAddr,
+    pub address: LocalAddress,
     /// The client's address. Absent: any client that has the token.
     pub peer: Option<IpAddr>,
     /// Further addresses, listened on with the same port.
@@ -56,7 +57,7 @@ pub struct Serve {
 pub struct Run {
     session: String,
     workload: String,
-    address: IpAddr,
+    address: LocalAddress,
     peer: IpAddr,
     #[serde(default)]
     also: Vec<Pair>,
@@ -72,7 +73,7 @@ pub struct Run {
 #[derive(Debug, Clone, Copy, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pair {
-    address: IpAddr,
+    address: LocalAddress,
     peer: IpAddr,
 }
 
@@ -126,7 +127,7 @@ impl Sessions {
                 "`peer` is an address, or absent where the token alone identifies the client",
             ));
         }
-        let first = endpoint(address, peer.unwrap_or_else(|| anybody(address)), 0, token)?;
+        let first = endpoint(address, peer.unwrap_or_else(|| anybody(address.ip())), 0, token)?;
         let endpoints = with_further(first, &also)?;
         let reservation = self.table.begin(&session, &endpoints, held)?;
         let server = workload.serve_at(&endpoints, &Value::Object(params), &reservation.cancel)?;
@@ -187,7 +188,7 @@ fn settle(result: traffic::Result<Value>, cancel: &Cancel) -> Outcome {
     Ok(result?)
 }
 
-fn endpoint(address: IpAddr, peer: IpAddr, port: u16, token: Token) -> Result<Endpoint, Failure> {
+fn endpoint(address: LocalAddress, peer: IpAddr, port: u16, token: Token) -> Result<Endpoint, Failure> {
     if address.is_ipv4() != peer.is_ipv4() {
         return Err(Failure::bad_request(format!("address {address} and peer {peer} are of different families")));
     }

@@ -3,16 +3,17 @@
 //!
 //! [`SendBatch`] and [`ReceiveBatch`] send and receive many packets in one call, [`MessageReader`] reads one with all
 //! that the kernel has to say about it. [`control`] reads and writes control messages, [`error_queue`] the errors about
-//! what was sent. [`stamping`] sets hardware time stamps, [`scope`] knows the interfaces of link-local addresses.
+//! what was sent. [`stamping`] sets hardware time stamps, a [`LocalAddress`] knows the interface of a link-local one.
 //! `unsafe` only in `sys`.
 
 pub mod control;
 pub mod error_queue;
-pub mod scope;
+mod local_address;
 pub mod stamping;
 mod sys;
 
 pub use control::{Notes, SentControl};
+pub use local_address::LocalAddress;
 pub use sys::{
     Destination, LentReceiveBatch, Message, MessageReader, Reading, ReceiveBatch, Received, SendBatch, With,
     attach_group_program, bind, drops, enable, open, option_bytes, send_with, set_option, set_option_bytes,

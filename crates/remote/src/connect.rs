@@ -1,11 +1,11 @@
 //! The client's end: finds the server, and greets it.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use sixbench_packet::scope;
+use sixbench_packet::LocalAddress;
 use sixbench_wire::family::Family;
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -30,7 +30,7 @@ pub struct Target {
     /// Port of the control connections.
     pub port: u16,
     /// The local address.
-    pub bind: Option<IpAddr>,
+    pub bind: Option<LocalAddress>,
     /// The only addresses of the host that may be used; absent: those of both families.
     pub family: Option<Family>,
 }
@@ -92,10 +92,10 @@ fn resolve(target: &Target) -> Result<Vec<SocketAddr>> {
     Ok(found.filter(|address| is_wanted(address) && is_of_bind(address)).collect())
 }
 
-fn open(address: SocketAddr, bind: Option<IpAddr>, deadline: Instant) -> io::Result<TcpStream> {
+fn open(address: SocketAddr, bind: Option<LocalAddress>, deadline: Instant) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     if let Some(bind) = bind {
-        socket.bind(&scope::local(bind, 0).into())?;
+        socket.bind(&bind.at(0).into())?;
     }
     socket.connect_timeout(&address.into(), left(deadline))?;
     let stream = TcpStream::from(socket);
@@ -106,7 +106,7 @@ fn open(address: SocketAddr, bind: Option<IpAddr>, deadline: Instant) -> io::Res
 /// A client of one address.
 struct Caller<'a> {
     address: SocketAddr,
-    bind: Option<IpAddr>,
+    bind: Option<LocalAddress>,
     key: Option<&'a Key>,
     deadline: Instant,
 }

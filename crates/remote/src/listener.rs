@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
-use sixbench_packet::scope;
+use sixbench_packet::LocalAddress;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::channel::Channel;
@@ -27,7 +27,7 @@ const BACKLOG: i32 = 512;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Addresses {
     /// Addresses of control and of data connections.
-    pub addresses: Vec<IpAddr>,
+    pub addresses: Vec<LocalAddress>,
     /// True if the first address alone is enough: the user has named none.
     pub first_will_do: bool,
     /// 0 lets the kernel choose.
@@ -37,7 +37,7 @@ pub struct Addresses {
 impl Addresses {
     /// True if another machine could reach one of them.
     pub fn are_beyond_loopback(&self) -> bool {
-        self.addresses.iter().any(|address| !address.is_loopback())
+        self.addresses.iter().any(|address| !address.ip().is_loopback())
     }
 }
 
@@ -55,7 +55,7 @@ pub fn listen(wanted: &Addresses) -> Result<Listening> {
     let mut listening = Listening { listeners: Vec::new(), addresses: Vec::new() };
     for (index, &address) in wanted.addresses.iter().enumerate() {
         let port = listening.addresses.first().map_or(wanted.port, SocketAddr::port);
-        let local = scope::local(address, port);
+        let local = address.at(port);
         match open_group(local) {
             Ok((local, listeners)) => {
                 listening.addresses.push(local);

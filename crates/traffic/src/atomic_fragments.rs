@@ -37,7 +37,7 @@ impl AtomicFragments {
     /// Sends in place of a connected UDP socket over IPv6, whose datagrams are headers of ours with the beginning of
     /// `rest` behind them. Needs CAP_NET_RAW.
     pub fn open(udp: &Socket, endpoint: &Endpoint, buffers: Buffers, rest: &[u8]) -> Result<Self> {
-        let (IpAddr::V6(source), IpAddr::V6(destination)) = (endpoint.address, endpoint.peer) else {
+        let (IpAddr::V6(source), IpAddr::V6(destination)) = (endpoint.address.ip(), endpoint.peer) else {
             return Err(Error::system(
                 format!("sending atomic fragments to {}, which is not an address of IPv6", endpoint.peer),
                 "socket",

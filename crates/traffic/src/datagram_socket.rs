@@ -10,6 +10,7 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::socket::{setsockopt, sockopt};
 use nix::sys::time::TimeSpec;
 use sixbench_measure::clock;
+use sixbench_packet::LocalAddress;
 use socket2::{Protocol, SockRef, Socket, Type};
 
 pub use crate::cancel::PATIENCE;
@@ -22,23 +23,23 @@ const SO_MEMINFO: i32 = 55;
 const SK_MEMINFO_DROPS: usize = 8;
 
 /// A UDP socket bound to a port of the kernel's choice.
-pub fn udp(address: IpAddr, buffers: Buffers, df: Df) -> Result<Socket> {
+pub fn udp(address: impl Into<LocalAddress>, buffers: Buffers, df: Df) -> Result<Socket> {
     udp_at(address, 0, buffers, df)
 }
 
 /// A UDP socket bound to this port; 0 lets the kernel choose.
-pub fn udp_at(address: IpAddr, port: u16, buffers: Buffers, df: Df) -> Result<Socket> {
-    bound(address, port, (Type::DGRAM, Protocol::UDP), buffers, df)
+pub fn udp_at(address: impl Into<LocalAddress>, port: u16, buffers: Buffers, df: Df) -> Result<Socket> {
+    bound(address.into(), port, (Type::DGRAM, Protocol::UDP), buffers, df)
 }
 
 /// A raw socket of ICMP or ICMPv6, bound to an address.
-pub fn raw_icmp(address: IpAddr, buffers: Buffers, df: Df) -> Result<Socket> {
+pub fn raw_icmp(address: LocalAddress, buffers: Buffers, df: Df) -> Result<Socket> {
     let protocol = if address.is_ipv4() { Protocol::ICMPV4 } else { Protocol::ICMPV6 };
     bound(address, 0, (Type::RAW, protocol), buffers, df)
 }
 
 /// A raw socket that sends IPv6 packets with the headers they are given, and receives none (`IPPROTO_RAW`; raw(7)).
-pub fn raw_ipv6(address: IpAddr, buffers: Buffers) -> Result<Socket> {
+pub fn raw_ipv6(address: LocalAddress, buffers: Buffers) -> Result<Socket> {
     bound(address, 0, (Type::RAW, Protocol::from(libc::IPPROTO_RAW)), buffers, Df::Clear)
 }
 
@@ -134,9 +135,15 @@ pub fn is_momentary(errno: Errno) -> bool {
     matches!(errno, Errno::EAGAIN | Errno::EINTR)
 }
 
-fn bound(address: IpAddr, port: u16, (kind, protocol): (Type, Protocol), buffers: Buffers, df: Df) -> Result<Socket> {
-    let socket = socket::open(address, kind, Some(protocol))?;
-    df.apply(&socket, address)?;
+fn bound(
+    address: LocalAddress,
+    port: u16,
+    (kind, protocol): (Type, Protocol),
+    buffers: Buffers,
+    df: Df,
+) -> Result<Socket> {
+    let socket = socket::open(address.ip(), kind, Some(protocol))?;
+    df.apply(&socket, address.ip())?;
     set_receive_patience(&socket, PATIENCE)?;
     socket
         .set_write_timeout(Some(PATIENCE))

@@ -27,7 +27,7 @@ impl Egress {
     pub fn towards(endpoint: &Endpoint) -> Result<Self> {
         let link = || -> io::Result<Link> {
             let mut client = Client::open()?;
-            let route = client.route(endpoint.peer, Some(endpoint.address), None)?;
+            let route = client.route(endpoint.peer, Some(endpoint.address.ip()), endpoint.address.interface())?;
             client.link(route.and_then(|route| route.link).ok_or(io::ErrorKind::NotFound)?)
         };
         link().and_then(|link| Self::of(link).ok_or_else(|| io::ErrorKind::InvalidData.into())).map_err(|error| {

@@ -6,6 +6,7 @@ use std::slice;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Value, json};
+use sixbench_packet::LocalAddress;
 use sixbench_wire::token::Token;
 
 pub use crate::cancel::Cancel;
@@ -15,7 +16,7 @@ use crate::{Error, Progress, Result};
 #[derive(Clone)]
 pub struct Endpoint {
     /// The local address to bind.
-    pub address: IpAddr,
+    pub address: LocalAddress,
     /// The only address served, or the one to send to. At a server the unspecified address admits everyone who has the
     /// token; a server of datagrams finds its peer by a cookie then.
     pub peer: IpAddr,
@@ -34,7 +35,7 @@ impl Endpoint {
     #[cfg(test)]
     pub(crate) fn on_loopback(address: IpAddr) -> Self {
         let token = Token([0; 16]);
-        Self { address, peer: address, port: 9, token, cookie: false, progress: Progress::default() }
+        Self { address: address.into(), peer: address, port: 9, token, cookie: false, progress: Progress::default() }
     }
 
     /// True if a server takes what comes from this address.

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use sixbench_packet::scope;
+use sixbench_packet::LocalAddress;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::params::Params;
@@ -28,8 +28,8 @@ pub fn open(address: IpAddr, kind: Type, protocol: Option<Protocol>) -> Result<S
 }
 
 /// Binds to an address and port; 0 lets the kernel choose.
-pub fn bind(socket: &Socket, address: IpAddr, port: u16) -> Result<()> {
-    let local = scope::local(address, port);
+pub fn bind(socket: &Socket, address: impl Into<LocalAddress>, port: u16) -> Result<()> {
+    let local = address.into().at(port);
     socket.bind(&local.into()).map_err(|e| Error::system(format!("binding a socket to {local}"), "bind", e))
 }
 

@@ -132,7 +132,7 @@ def _perform(
                 workload=serve.workload,
                 token=serve.token,
                 params=asked,
-                address=addresses.client,
+                address=addresses.with_zone(addresses.client),
                 peer=addresses.server,
                 port=served.port,
                 cookie=served.cookie,

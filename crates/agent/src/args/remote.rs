@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use sixbench_packet::scope;
+use sixbench_packet::LocalAddress;
 use sixbench_remote::{Addresses, Target};
 use sixbench_wire::family::Family;
 
@@ -55,7 +55,9 @@ pub fn parse_serve(arguments: impl Iterator<Item = Result<String, String>>) -> R
     let mut arguments = Arguments(arguments);
     let mut options = ServeOptions {
         addresses: Addresses {
-            addresses: vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
+            addresses: [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)]
+                .map(LocalAddress::from)
+                .into(),
             first_will_do: true,
             port: DEFAULT_PORT,
         },
@@ -127,7 +129,7 @@ impl<I: Iterator<Item = Result<String, String>>> Arguments<I> {
     }
 }
 
-fn addresses(text: &str) -> Result<Vec<IpAddr>, String> {
+fn addresses(text: &str) -> Result<Vec<LocalAddress>, String> {
     let addresses = text.split(',').map(|part| address(part, "--listen")).collect::<Result<Vec<_>, _>>()?;
     if addresses.len() > MAX_ADDRESSES {
         return Err(format!("--listen takes at most {MAX_ADDRESSES} addresses"));
@@ -135,8 +137,8 @@ fn addresses(text: &str) -> Result<Vec<IpAddr>, String> {
     Ok(addresses)
 }
 
-fn address(text: &str, of: &str) -> Result<IpAddr, String> {
-    scope::parse_local(text.trim()).map_err(|why| format!("{of} needs an IP address of this machine: {why}"))
+fn address(text: &str, of: &str) -> Result<LocalAddress, String> {
+    LocalAddress::parse_present(text.trim()).map_err(|why| format!("{of} needs an IP address of this machine: {why}"))
 }
 
 fn number(text: &str, of: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
@@ -219,7 +221,7 @@ mod tests {
         let target = Target {
             host: "example.org".to_owned(),
             port: 5210,
-            bind: Some(Ipv6Addr::LOCALHOST.into()),
+            bind: Some(IpAddr::from(Ipv6Addr::LOCALHOST).into()),
             family: Some(Family::Ipv6),
         };
         assert_eq!(options, ConnectOptions { target, key: Some("k".into()) });

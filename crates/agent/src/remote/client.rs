@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use sixbench_measure::cpu;
+use sixbench_packet::LocalAddress;
 use sixbench_remote::{Channel, Reader, Visit};
 
 use super::flows::{ClientFlows, Flows};
@@ -186,7 +187,7 @@ impl Client<'_> {
             return Err(Failure::bad_request("`also` must be absent here: a client is served at one address"));
         }
         self.host.limits.check(&serve.workload, &serve.params)?;
-        serve.address = self.bind(serve.address)?;
+        serve.address = self.bind(serve.address.ip())?;
         if serve.workload == "pmtu" {
             // The kernel's knowledge of paths is for all its destinations.
             serve.params.insert("forget".to_owned(), json!(false));
@@ -194,8 +195,8 @@ impl Client<'_> {
         Ok(serve)
     }
 
-    fn bind(&self, wanted: IpAddr) -> Result<IpAddr, Failure> {
-        self.host.listening.bind(wanted, self.ours.ip())
+    fn bind(&self, wanted: IpAddr) -> Result<LocalAddress, Failure> {
+        self.host.listening.bind(wanted, self.ours.into())
     }
 }
 

@@ -2,14 +2,14 @@
 
 use std::net::{IpAddr, UdpSocket};
 
-use sixbench_packet::scope;
+use sixbench_packet::LocalAddress;
 
 use crate::failure::Failure;
 
 /// The addresses that a server was told to listen on.
 pub struct Listening {
     /// The addresses for control and data.
-    pub addresses: Vec<IpAddr>,
+    pub addresses: Vec<LocalAddress>,
 }
 
 impl Listening {
@@ -19,14 +19,16 @@ impl Listening {
     ///
     /// # Errors
     /// `refused` where nothing of the family is listened on.
-    pub fn bind(&self, wanted: IpAddr, control: IpAddr) -> Result<IpAddr, Failure> {
-        let is_served = |address: IpAddr| self.addresses.contains(&address) || self.all_of(address).is_some();
-        let is_usable = |address: &IpAddr| is_served(*address) && !address.is_unspecified() && is_here(*address);
+    pub fn bind(&self, wanted: IpAddr, control: LocalAddress) -> Result<LocalAddress, Failure> {
+        let is_served = |address: LocalAddress| self.addresses.contains(&address) || self.all_of(address).is_some();
+        let is_usable =
+            |address: &LocalAddress| is_served(*address) && !address.ip().is_unspecified() && is_here(*address);
+        let here = self.on_interface(wanted, control);
         let of_control = Some(control).filter(|control| control.is_ipv4() == wanted.is_ipv4());
         let first = || self.addresses.iter().copied().find(|address| address.is_ipv4() == wanted.is_ipv4());
-        Some(wanted).filter(is_usable).or(of_control.filter(is_usable)).or_else(first).ok_or_else(|| {
+        Some(here).filter(is_usable).or(of_control.filter(is_usable)).or_else(first).ok_or_else(|| {
             let family = if wanted.is_ipv4() { "IPv4" } else { "IPv6" };
-            let listening: Vec<_> = self.addresses.iter().map(IpAddr::to_string).collect();
+            let listening: Vec<_> = self.addresses.iter().map(LocalAddress::to_string).collect();
             let message = format!(
                 "this server has no {family} address; it listens on {}; let it listen on {family}, too",
                 listening.join(", ")
@@ -35,14 +37,21 @@ impl Listening {
         })
     }
 
+    /// The address with the interface on which a client reaches it. Of several that have a link-local one, that is the
+    /// control connection's.
+    fn on_interface(&self, wanted: IpAddr, control: LocalAddress) -> LocalAddress {
+        let mut all = std::iter::once(control).chain(self.addresses.iter().copied());
+        all.find(|address| address.ip() == wanted).unwrap_or_else(|| wanted.into())
+    }
+
     /// The address that stands for all of a family, where it is listened on.
-    fn all_of(&self, address: IpAddr) -> Option<IpAddr> {
-        self.addresses.iter().copied().find(|all| all.is_unspecified() && all.is_ipv4() == address.is_ipv4())
+    fn all_of(&self, address: LocalAddress) -> Option<LocalAddress> {
+        self.addresses.iter().copied().find(|all| all.ip().is_unspecified() && all.is_ipv4() == address.is_ipv4())
     }
 }
 
-fn is_here(address: IpAddr) -> bool {
-    UdpSocket::bind(scope::local(address, 0)).is_ok()
+fn is_here(address: LocalAddress) -> bool {
+    UdpSocket::bind(address.at(0)).is_ok()
 }
 
 #[cfg(test)]
@@ -50,9 +59,9 @@ mod tests {
     use super::*;
 
     fn bind(listening: &[&str], wanted: &str, control: &str) -> Result<String, Failure> {
-        let parse = |text: &str| text.parse().expect("an address");
+        let parse = |text: &str| text.parse::<LocalAddress>().expect("an address");
         let there = Listening { addresses: listening.iter().map(|text| parse(text)).collect() };
-        there.bind(parse(wanted), parse(control)).map(|address: IpAddr| address.to_string())
+        there.bind(parse(wanted).ip(), parse(control)).map(|address| address.to_string())
     }
 
     #[test]
@@ -66,6 +75,16 @@ mod tests {
         assert_eq!(bind(&["0.0.0.0"], "203.0.113.9", "127.0.0.1").expect("NAT"), "127.0.0.1");
         assert_eq!(bind(&["0.0.0.0", "::1"], "203.0.113.9", "::1").expect("NAT"), "0.0.0.0");
         assert_eq!(bind(&["127.0.0.1", "127.0.0.3"], "0.0.0.0", "::1").expect("any"), "127.0.0.1");
+    }
+
+    #[test]
+    fn a_link_local_address_is_that_of_the_interface_of_the_control_connection() {
+        let addresses = ["fe80::1%91", "fe80::1%92", "fe80::2%91"].map(|text| text.parse().expect("an address"));
+        let [first, second, other] = addresses;
+        let there = Listening { addresses: addresses.to_vec() };
+        assert_eq!(there.on_interface(first.ip(), second), second);
+        assert_eq!(there.on_interface(first.ip(), other), first);
+        assert_eq!(there.on_interface(other.ip(), second), other);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use serde_json::json;
-use sixbench_packet::scope;
+use sixbench_packet::LocalAddress;
 use sixbench_remote::{Error, Key, listen};
 
 use self::client::Host;
@@ -47,12 +47,13 @@ fn serve_all(options: ServeOptions) -> Result<(), Error> {
         return Err(Error::Usage(message.to_owned()));
     }
     let listening = listen(&options.addresses)?;
+    let bound = listening.addresses().iter().map(|&at| (LocalAddress::from(at), at.port()));
     let addresses: Vec<_> =
-        listening.addresses().iter().map(|at| json!({"address": scope::with_zone(*at), "port": at.port()})).collect();
+        bound.clone().map(|(address, port)| json!({"address": address.to_string(), "port": port})).collect();
     println!("{}", json!({"listening": addresses, "key": key.is_some()}));
     let host = Arc::new(Host {
         name: client::host_name(),
-        listening: Listening { addresses: listening.addresses().iter().map(std::net::SocketAddr::ip).collect() },
+        listening: Listening { addresses: bound.map(|(address, _)| address).collect() },
         limits: Limits { max_rate_bps: options.max_rate_bps, max_duration_s: options.max_duration_s },
         flows: Flows::new(options.max_client_flows, options.max_flows),
     });

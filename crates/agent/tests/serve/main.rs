@@ -5,6 +5,7 @@ mod common;
 
 mod bad_clients;
 mod limits;
+mod link_local;
 mod load;
 mod nat;
 mod server;

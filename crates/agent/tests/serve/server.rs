@@ -37,7 +37,8 @@ impl Server {
         let started: Value = serde_json::from_str(&line).expect("JSON");
         let first = &started["listening"][0];
         assert_eq!(started["key"], key.is_some());
-        let address = first["address"].as_str().expect("an address").parse().expect("an address");
+        let text = first["address"].as_str().expect("an address");
+        let address = text.split('%').next().and_then(|plain| plain.parse().ok()).expect("an address");
         let port = first["port"].as_u64().and_then(|port| port.try_into().ok()).expect("a port");
         Self { child, address, port, key: key.map(Path::to_owned) }
     }

@@ -83,7 +83,7 @@ pub fn meet(socket: &impl AsFd, endpoint: &Endpoint, begins: Begins, control: &C
 pub fn connected(endpoint: &Endpoint, buffers: Buffers, df: Df, cancel: &Cancel) -> Result<Socket> {
     let socket = datagram_socket::udp(endpoint.address, buffers, df)?;
     if df != Df::Clear {
-        error_queue::ask_for_errors(&socket, endpoint.address)?;
+        error_queue::ask_for_errors(&socket, endpoint.address.ip())?;
     }
     datagram_socket::connect(&socket, (endpoint.peer, endpoint.port))?;
     if endpoint.cookie {

@@ -27,7 +27,14 @@ pub fn workload(name: &str) -> &'static dyn Workload {
 
 /// One side of a trial on loopback.
 pub fn endpoint(address: IpAddr, port: u16) -> Endpoint {
-    Endpoint { address, peer: address, port, token: TOKEN, cookie: false, progress: Progress::default() }
+    Endpoint {
+        address: address.into(),
+        peer: address,
+        port,
+        token: TOKEN,
+        cookie: false,
+        progress: Progress::default(),
+    }
 }
 
 /// Starts the serving side.

@@ -16,7 +16,7 @@ const NOBODY: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 9));
 fn trial_at(ours: &[IpAddr], theirs: &[IpAddr], params: &Value) -> (Value, Value) {
     let at = |addresses: &[IpAddr], port| addresses.iter().map(|one| endpoint(*one, port)).collect::<Vec<_>>();
     let server = workload(NAME).serve_at(&at(ours, 0), params, &Cancel::default()).unwrap();
-    let client = Endpoint { address: V4, ..endpoint(NOBODY, server.port()) };
+    let client = Endpoint { address: V4.into(), ..endpoint(NOBODY, server.port()) };
     let endpoints: Vec<_> = at(theirs, server.port())
         .into_iter()
         .map(|one| if one.peer == NOBODY { client.clone() } else { one })

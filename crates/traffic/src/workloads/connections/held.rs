@@ -1,10 +1,10 @@
 //! One connection of the client, from its socket to its close. No call on it waits.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use sixbench_measure::clock;
-use sixbench_packet::scope;
+use sixbench_packet::LocalAddress;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::{ANSWER_BYTES, ConnectionsParams, REQUEST_BYTES, Transport, answer, request};
@@ -21,7 +21,7 @@ pub const CHECK: u8 = 1;
 pub enum Destinations {
     Tcp(Vec<Route>),
     Udp {
-        local: IpAddr,
+        local: LocalAddress,
         peers: Vec<SocketAddr>,
         /// The source port of those that go to each of the peers, one after the other.
         port: u16,
@@ -56,7 +56,7 @@ impl Destinations {
                 if wanted != 0 {
                     socket.set_reuse_address(true)?;
                 }
-                socket.bind(&scope::local(*local, wanted).into())?;
+                socket.bind(&local.at(wanted).into())?;
                 if wanted == 0 {
                     *port = socket.local_addr()?.as_socket().map_or(0, |address| address.port());
                     // Not before: the kernel would choose ports that others have.

@@ -45,7 +45,7 @@ impl Ends {
     pub fn sought(&self, payload_bytes: usize, settings: &Settings) -> (Sought, Option<Sought>) {
         let networks = if self.is_client { settings.client_networks } else { settings.server_networks };
         let of = |endpoint: &Endpoint, networks| {
-            let ends = (endpoint.peer, endpoint.address);
+            let ends = (endpoint.peer, endpoint.address.ip());
             Sought::new(ends, networks, endpoint.token.short(), payload_bytes, settings.extensions)
         };
         (of(&self.path, networks), self.native.as_ref().map(|native| of(native, None)))

@@ -106,7 +106,7 @@ fn open_xsk(ends: &Ends, settings: &Settings, sought: Option<(&[Place], u64)>, s
         return unfit("the frames are too long");
     }
     let mut client = Client::open()?;
-    let route = client.route(ends.path.peer, Some(ends.path.address), None)?;
+    let route = client.route(ends.path.peer, Some(ends.path.address.ip()), ends.path.address.interface())?;
     let Some(ifindex) = route.and_then(|route| route.link) else { return unfit("there is no route to the peer") };
     let link = client.link(ifindex)?;
     if sends && link.queue.as_deref().is_some_and(|queue| queue != "noqueue") {

@@ -119,7 +119,7 @@ impl Settings {
         let Some(path) = endpoints.first() else {
             return Err(Error::BadParams { workload: NAME, reason: "there is no address".to_owned() });
         };
-        Self::parse(params, path.address, is_client)
+        Self::parse(params, path.address.ip(), is_client)
     }
 
     fn parse(params: &Value, address: IpAddr, is_client: bool) -> Result<Self> {

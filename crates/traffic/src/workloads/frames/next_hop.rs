@@ -22,7 +22,8 @@ pub fn towards(endpoint: &Endpoint, socket: &Socket) -> Result<(FrameAddresses, 
     let doing = || format!("asking for the next hop of frames to {}", endpoint.peer);
     let failed = |error: io::Error| Error::system(doing(), "rtnetlink", error);
     let mut client = Client::open().map_err(failed)?;
-    let route = client.route(endpoint.peer, Some(endpoint.address), None).map_err(failed)?;
+    let route =
+        client.route(endpoint.peer, Some(endpoint.address.ip()), endpoint.address.interface()).map_err(failed)?;
     let route = route.ok_or_else(|| failed(io::Error::from_raw_os_error(libc::EHOSTUNREACH)))?;
     let index = route.link.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
     let link = client.link(index).map_err(failed)?;
@@ -31,7 +32,7 @@ pub fn towards(endpoint: &Endpoint, socket: &Socket) -> Result<(FrameAddresses, 
     let addresses = |destination_ethernet| FrameAddresses {
         source_ethernet,
         destination_ethernet,
-        source: endpoint.address,
+        source: endpoint.address.ip(),
         destination: endpoint.peer,
         hop_limit: hop_limit(socket, endpoint.peer),
     };

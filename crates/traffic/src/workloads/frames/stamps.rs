@@ -38,7 +38,7 @@ impl Stamper {
             return Err("the peer is not known yet".to_owned());
         }
         let link = Client::open().and_then(|mut client| {
-            let route = client.route(ends.path.peer, Some(ends.path.address), None)?;
+            let route = client.route(ends.path.peer, Some(ends.path.address.ip()), ends.path.address.interface())?;
             route.and_then(|route| route.link).map(|index| client.link(index)).transpose()
         });
         let link = link.map_err(|error| format!("asking for the interface: {error}"))?;

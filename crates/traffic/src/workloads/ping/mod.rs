@@ -40,13 +40,13 @@ impl TypedWorkload for Ping {
 
     fn serve(&self, endpoints: &[Endpoint], params: &Value, _: &Cancel) -> Result<Box<dyn Server<KernelResult>>> {
         let endpoint = only(NAME, endpoints)?;
-        Settings::parse(params, endpoint.address)?;
+        Settings::parse(params, endpoint.address.ip())?;
         Ok(Box::new(Kernel))
     }
 
     fn run(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<client::ClientResult> {
         let endpoint = only(NAME, endpoints)?;
-        client::run(endpoint, &Settings::parse(params, endpoint.address)?, cancel)
+        client::run(endpoint, &Settings::parse(params, endpoint.address.ip())?, cancel)
     }
 }
 

@@ -96,8 +96,8 @@ impl Prober {
     /// The socket of a prober, bound to this port, or to one of the kernel's choice.
     pub fn open(endpoint: &Endpoint, port: u16) -> Result<Socket> {
         let socket = datagram_socket::udp_at(endpoint.address, port, Buffers::default(), Df::Clear)?;
-        error_queue::ask_for_errors(&socket, endpoint.address)?;
-        datagram_socket::note_hop_limits(&socket, endpoint.address)?;
+        error_queue::ask_for_errors(&socket, endpoint.address.ip())?;
+        datagram_socket::note_hop_limits(&socket, endpoint.address.ip())?;
         Ok(socket)
     }
 
@@ -105,7 +105,7 @@ impl Prober {
     pub fn new(socket: Socket, endpoint: &Endpoint, stop: &Stop) -> Self {
         Self {
             socket,
-            address: endpoint.address,
+            address: endpoint.address.ip(),
             peer: endpoint.peer,
             token: endpoint.token.short(),
             stop: stop.clone(),

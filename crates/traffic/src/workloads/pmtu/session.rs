@@ -35,7 +35,7 @@ pub struct Control<'a> {
 impl<'a> Control<'a> {
     /// Prepares the control connection. Its packets may be fragmented, so that it works on any path.
     pub fn new(stream: TcpStream, endpoint: &Endpoint, stop: &'a Stop) -> Result<Self> {
-        Df::Clear.apply(&SockRef::from(&stream), endpoint.address)?;
+        Df::Clear.apply(&SockRef::from(&stream), endpoint.address.ip())?;
         stream
             .set_nonblocking(true)
             .and_then(|()| stream.set_nodelay(true))

@@ -114,7 +114,7 @@ pub fn again_where_taken<T>(tries: usize, mut bind: impl FnMut() -> Result<T>) -
 /// A listening socket of these options that does not block, with this port, or with one of the kernel's choice where
 /// that is 0.
 pub fn listen_at(endpoint: &Endpoint, port: u16, options: &TcpOptions) -> Result<(TcpListener, u16)> {
-    let socket = socket::open(endpoint.address, Type::STREAM, Some(Protocol::TCP))?;
+    let socket = socket::open(endpoint.address.ip(), Type::STREAM, Some(Protocol::TCP))?;
     options.apply(&socket)?;
     socket::bind(&socket, endpoint.address, port)?;
     let doing = || format!("listening on {}", endpoint.address);

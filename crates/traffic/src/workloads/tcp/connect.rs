@@ -14,7 +14,7 @@ use crate::{Endpoint, Error, Result, socket};
 /// Connects with these options from the endpoint's address to its peer. Returns the connection, whose calls give up
 /// after [`PATIENCE`], and how long the handshake took.
 pub fn connect(endpoint: &Endpoint, options: &TcpOptions, timeout_ns: u64, stop: &Stop) -> Result<(TcpStream, u64)> {
-    let socket = socket::open(endpoint.address, Type::STREAM, Some(Protocol::TCP))?;
+    let socket = socket::open(endpoint.address.ip(), Type::STREAM, Some(Protocol::TCP))?;
     options.apply(&socket)?;
     set_patience(&socket, timeout_ns)?;
     bind_without_port(&socket, endpoint)?;

@@ -1,11 +1,11 @@
 //! A connection attempt that does not block.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 
 use nix::sys::socket::{setsockopt, sockopt};
-use sixbench_packet::scope;
+use sixbench_packet::LocalAddress;
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
 
 use super::connect::is_in_progress;
@@ -23,13 +23,13 @@ pub struct Route {
 
 impl Route {
     /// Fails where there are no sockets of that family.
-    pub fn new(local: IpAddr, peer: SocketAddr, congestion: &str) -> Result<Self> {
+    pub fn new(local: LocalAddress, peer: SocketAddr, congestion: &str) -> Result<Self> {
         let domain = if local.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
         let new = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))
             .map_err(|e| Error::system("opening a socket", "socket", e))?;
         Ok(Self {
             domain,
-            local: scope::local(local, 0).into(),
+            local: local.at(0).into(),
             peer: peer.into(),
             congestion: options::congestion_of(&new)
                 .is_none_or(|name| name != congestion)

@@ -305,8 +305,8 @@ impl Serving<'_> {
             Next::Done => self.served.transactions += 1,
             Next::Proof if self.proof.is_none() => {
                 // The measured connections prove nothing: they must come from where the proof came from.
-                let opened =
-                    self.rules.endpoints.iter_mut().find(|end| end.is_open() && Family::of(end.address) == open.family);
+                let is_opened = |end: &&mut Endpoint| end.is_open() && Family::of(end.address.ip()) == open.family;
+                let opened = self.rules.endpoints.iter_mut().find(is_opened);
                 if let (Some(endpoint), Ok(from)) = (opened, open.stream.peer_addr()) {
                     endpoint.peer = from.ip();
                 }

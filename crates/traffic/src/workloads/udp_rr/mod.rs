@@ -38,12 +38,12 @@ impl TypedWorkload for UdpRr {
         cancel: &Cancel,
     ) -> Result<Box<dyn Server<server::ServerResult>>> {
         let endpoint = only(NAME, endpoints)?;
-        server::serve(endpoint, Settings::parse(params, endpoint.address)?, cancel)
+        server::serve(endpoint, Settings::parse(params, endpoint.address.ip())?, cancel)
     }
 
     fn run(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<client::ClientResult> {
         let endpoint = only(NAME, endpoints)?;
-        client::run(endpoint, &Settings::parse(params, endpoint.address)?, cancel)
+        client::run(endpoint, &Settings::parse(params, endpoint.address.ip())?, cancel)
     }
 }
 

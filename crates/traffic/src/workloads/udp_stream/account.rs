@@ -128,7 +128,7 @@ mod tests {
 
     fn account(count: u64) -> Account {
         let endpoint = Endpoint {
-            address: [192, 0, 2, 1].into(),
+            address: IpAddr::from([192, 0, 2, 1]).into(),
             peer: PEER,
             port: 0,
             token: Token([7; 16]),
@@ -136,7 +136,7 @@ mod tests {
             progress: Progress::default(),
         };
         let params = json!({"datagram_bytes": 40, "count": count, "interval_ns": 10 * MS});
-        Account::new(&endpoint, 0, &Settings::parse(&params, endpoint.address).unwrap())
+        Account::new(&endpoint, 0, &Settings::parse(&params, endpoint.address.ip()).unwrap())
     }
 
     fn datagram(sequence: u64, phase: Phase, sent_ms: u64) -> Vec<u8> {

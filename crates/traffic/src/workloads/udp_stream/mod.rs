@@ -50,12 +50,12 @@ impl TypedWorkload for UdpStream {
         cancel: &Cancel,
     ) -> Result<Box<dyn Server<direction::ServerResult>>> {
         let endpoint = only(NAME, endpoints)?;
-        direction::serve(endpoint, Settings::parse(params, endpoint.address)?, cancel)
+        direction::serve(endpoint, Settings::parse(params, endpoint.address.ip())?, cancel)
     }
 
     fn run(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<direction::ClientResult> {
         let endpoint = only(NAME, endpoints)?;
-        direction::run(endpoint, &Settings::parse(params, endpoint.address)?, cancel)
+        direction::run(endpoint, &Settings::parse(params, endpoint.address.ip())?, cancel)
     }
 }
 
