@@ -8,7 +8,7 @@ use sixbench_measure::clock;
 use sixbench_plane::Translators;
 use sixbench_services::{dhcp, prefix};
 
-use crate::failure::{Failure, to_value};
+use crate::error::{Error, to_value};
 use crate::job::Job;
 use crate::translators;
 
@@ -41,7 +41,7 @@ pub fn bring_up(translators: &Arc<Mutex<Translators>>, request: BringUp) -> Job 
         translators::add(&mut shared.lock().unwrap_or_else(PoisonError::into_inner), translator)?;
         let lines: String = ip.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
         sixbench_plane::device::ip(&lines)
-            .map_err(|error| Failure::system("making the routes into the translator", "ip -batch", error))?;
+            .map_err(|error| Error::system("making the routes into the translator", "ip -batch", error))?;
         let configured_ns = clock::monotonic_ns();
         let mut answer = json!({
             "discovered": to_value(&discovered)?,

@@ -21,7 +21,7 @@ use sixbench_measure::clock;
 use sixbench_wire::Span;
 use sixbench_wire::layers::{Layers, Link, outermost_addresses};
 
-use crate::failure::{Failure, Outcome};
+use crate::error::{Error, Outcome};
 use crate::sys::{PacketSocket, Received};
 
 const MAX_CAPTURES: usize = 16;
@@ -64,7 +64,7 @@ struct Capture {
     /// The record that its thread sends when it has ended. The thread closes its socket after that, for which the
     /// kernel waits until every processor has seen that it is gone (`synchronize_net`): up to 20 ms that the capture's
     /// end need not take.
-    record: Receiver<Result<Record, Failure>>,
+    record: Receiver<Result<Record, Error>>,
 }
 
 impl Captures {
@@ -74,10 +74,10 @@ impl Captures {
         start.check()?;
         let count = self.by_name.len();
         let Entry::Vacant(place) = self.by_name.entry(start.capture.clone()) else {
-            return Err(Failure::new("capture-exists", format!("there is a capture `{}` already", start.capture)));
+            return Err(Error::new("capture-exists", format!("there is a capture `{}` already", start.capture)));
         };
         if count >= MAX_CAPTURES {
-            return Err(Failure::new("busy", format!("there are {MAX_CAPTURES} captures already")));
+            return Err(Error::new("busy", format!("there are {MAX_CAPTURES} captures already")));
         }
         let index = if_nametoindex(start.interface.as_str()).map_err(|errno| start.failed("if_nametoindex", errno))?;
         let socket = PacketSocket::open().map_err(|error| start.failed("socket", error))?;
@@ -91,7 +91,7 @@ impl Captures {
             .name("capture".to_owned())
             // Nobody listens any more where the node ends.
             .spawn(move || drop(ended.send(recorder.record())))
-            .map_err(|error| Failure::system("starting a capture's thread", "clone", error))?;
+            .map_err(|error| Error::system("starting a capture's thread", "clone", error))?;
         place.insert(Capture { stop, record });
         Ok(json!({}))
     }
@@ -101,27 +101,27 @@ impl Captures {
         let capture = self
             .by_name
             .remove(name)
-            .ok_or_else(|| Failure::new("no-capture", format!("there is no capture `{name}`")))?;
+            .ok_or_else(|| Error::new("no-capture", format!("there is no capture `{name}`")))?;
         drop(capture.stop);
         match capture.record.recv() {
             Ok(record) => Ok(record?.render()),
-            Err(_) => Err(Failure::new("internal", format!("capture `{name}`: its thread panicked"))),
+            Err(_) => Err(Error::new("internal", format!("capture `{name}`: its thread panicked"))),
         }
     }
 }
 
 impl Start {
-    fn check(&self) -> Result<(), Failure> {
+    fn check(&self) -> Result<(), Error> {
         let check = |name: &str, value: usize, max: usize| {
-            let refuse = || Failure::bad_request(format!("capture-start: {name} is {value}, not from 1 to {max}"));
+            let refuse = || Error::bad_request(format!("capture-start: {name} is {value}, not from 1 to {max}"));
             if (1..=max).contains(&value) { Ok(()) } else { Err(refuse()) }
         };
         check("max_packets", self.max_packets, MAX_PACKETS)?;
         check("snaplen_bytes", self.snaplen_bytes, MAX_SNAPLEN_BYTES)
     }
 
-    fn failed(&self, call: &'static str, error: impl Into<io::Error>) -> Failure {
-        Failure::system(format_args!("capturing on {}", self.interface), call, error)
+    fn failed(&self, call: &'static str, error: impl Into<io::Error>) -> Error {
+        Error::system(format_args!("capturing on {}", self.interface), call, error)
     }
 
     fn is_wanted(&self, link: Link, packet: Span<'_>) -> bool {
@@ -178,7 +178,7 @@ struct Packet {
 }
 
 impl Recorder {
-    fn record(&mut self) -> Result<Record, Failure> {
+    fn record(&mut self) -> Result<Record, Error> {
         let mut record = Record::default();
         let started_ns = match self.started_ns {
             Some(started_ns) => started_ns,
@@ -194,14 +194,14 @@ impl Recorder {
     }
 
     /// Begins to see packets.
-    fn open(&mut self) -> Result<u64, Failure> {
+    fn open(&mut self) -> Result<u64, Error> {
         self.socket.set_buffer_bytes(SOCKET_BUFFER_BYTES).map_err(|error| self.start.failed("setsockopt", error))?;
         self.socket.bind(self.index).map_err(|error| self.start.failed("bind", error))?;
         Ok(*self.started_ns.insert(clock::monotonic_ns()))
     }
 
     /// Reads packets until the capture ends, and returns the reason for the end.
-    fn fill(&self, record: &mut Record, deadline_ns: u64) -> Result<Ended, Failure> {
+    fn fill(&self, record: &mut Record, deadline_ns: u64) -> Result<Ended, Error> {
         let mut buffer = vec![0; self.start.snaplen_bytes.max(MIN_READ_BYTES)];
         loop {
             let is_stopped = self.wait(Some(&self.socket), deadline_ns.saturating_sub(clock::monotonic_ns()))?;
@@ -224,7 +224,7 @@ impl Recorder {
     }
 
     /// Reads at most `limit` of the packets that wait; `None` when the capture may go on.
-    fn read(&self, record: &mut Record, buffer: &mut [u8], limit: usize) -> Result<Option<Ended>, Failure> {
+    fn read(&self, record: &mut Record, buffer: &mut [u8], limit: usize) -> Result<Option<Ended>, Error> {
         for _ in 0..limit {
             match self.socket.receive(buffer) {
                 Ok(Some(received)) => record.add(&self.start, received, buffer),
@@ -241,7 +241,7 @@ impl Recorder {
     }
 
     /// Waits until there is a packet, or the time is over, or the capture is to stop (`true`).
-    fn wait(&self, socket: Option<&PacketSocket>, timeout_ns: u64) -> Result<bool, Failure> {
+    fn wait(&self, socket: Option<&PacketSocket>, timeout_ns: u64) -> Result<bool, Error> {
         let mut descriptors = vec![PollFd::new(self.stopped.as_fd(), PollFlags::POLLIN)];
         descriptors.extend(socket.map(|socket| PollFd::new(socket.as_fd(), PollFlags::POLLIN)));
         let timeout = TimeSpec::from_duration(Duration::from_nanos(timeout_ns));

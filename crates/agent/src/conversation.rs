@@ -7,7 +7,7 @@ use std::thread;
 use serde_json::Value;
 
 use crate::answers::Answers;
-use crate::failure::{Failure, Outcome};
+use crate::error::{Error, Outcome};
 use crate::job::{Job, shielded};
 use crate::lines::Line;
 use crate::protocol::{self, Request};
@@ -38,18 +38,18 @@ pub trait Asker: Send + Sync + 'static {
 pub fn take<A: Asker>(
     asker: &Arc<A>,
     line: &Line<'_>,
-    reply: impl FnOnce(Request) -> Result<Reply, Failure>,
+    reply: impl FnOnce(Request) -> Result<Reply, Error>,
 ) -> Result<(), Over> {
     let numbered = match line {
         Line::TooLong => {
             let message = format!("a request has at most {} bytes here", A::MAX_REQUEST_BYTES);
-            return answer(asker, None, Err(Failure::new("line-too-long", message)));
+            return answer(asker, None, Err(Error::new("line-too-long", message)));
         }
         Line::Complete(line) => protocol::parse(line),
     };
     let (id, request) = match numbered {
         Ok(numbered) => (numbered.id, numbered.request),
-        Err(refusal) => return answer(asker, refusal.id, Err(Failure::bad_request(refusal.reason))),
+        Err(refusal) => return answer(asker, refusal.id, Err(Error::bad_request(refusal.reason))),
     };
     let op = request.op();
     match shielded(op, || reply(request)) {
@@ -65,7 +65,7 @@ fn start<A: Asker>(asker: &Arc<A>, id: u64, op: &'static str, job: Job) -> Resul
     // An answer to a client that has gone is dropped.
     let work = move || drop(answer(&answered, Some(id), shielded(op, job)));
     thread::Builder::new().name(op.to_owned()).spawn(work).map(drop).or_else(|error| {
-        let failure = Failure::system(format_args!("starting a thread for {op}"), "clone", error);
+        let failure = Error::system(format_args!("starting a thread for {op}"), "clone", error);
         answer(asker, Some(id), Err(failure))
     })
 }

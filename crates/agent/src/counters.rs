@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Number, Value, json};
 use sixbench_measure::clock;
 
-use crate::failure::{Failure, Outcome};
+use crate::error::{Error, Outcome};
 use crate::links;
 
 /// The calling thread's view: `/proc/net` would be that of the process's first thread, which is the same here, but
@@ -50,7 +50,7 @@ pub fn read(emulated: Option<usize>) -> Outcome {
     snmp.retain(|group, _| !group.starts_with("UdpLite"));
     let tcpext = parse_pairs_of_lines(&read_file("netstat")?).remove("TcpExt");
     let (links, queues) =
-        links::read().map_err(|error| Failure::system("reading the state of interfaces", "netlink", error))?;
+        links::read().map_err(|error| Error::system("reading the state of interfaces", "netlink", error))?;
     let mut counters = json!({ "clock_ns": clock_ns, "interfaces": interfaces, "links": links, "snmp": snmp });
     let mut reassembly = parse_reassembly(&read_file("sockstat")?);
     reassembly.extend(parse_reassembly(&fs::read_to_string(format!("{DIRECTORY}/sockstat6")).unwrap_or_default()));
@@ -72,10 +72,10 @@ pub fn read(emulated: Option<usize>) -> Outcome {
     Ok(counters)
 }
 
-fn read_file(name: &str) -> Result<String, Failure> {
+fn read_file(name: &str) -> Result<String, Error> {
     let path = format!("{DIRECTORY}/{name}");
     fs::read_to_string(&path)
-        .map_err(|error| Failure::system(format_args!("reading counters from {path}"), "read", error))
+        .map_err(|error| Error::system(format_args!("reading counters from {path}"), "read", error))
 }
 
 /// `dev`: two lines of headings, then a line an interface.

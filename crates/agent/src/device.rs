@@ -21,7 +21,7 @@ use serde_json::json;
 
 use self::init::{Ended, Status};
 use self::log::Log;
-use crate::failure::{Failure, Outcome};
+use crate::error::{Error, Outcome};
 use crate::job::Job;
 use crate::sys;
 
@@ -102,18 +102,16 @@ enum Phase {
 
 impl Device {
     /// Starts a program. The job is done when it is ready.
-    pub fn start(&mut self, start: Start) -> Result<Job, Failure> {
+    pub fn start(&mut self, start: Start) -> Result<Job, Error> {
         let words = || start.argv.iter().chain(&start.ready).chain(start.files.keys());
         if start.argv.is_empty() || start.ready.is_empty() {
-            return Err(Failure::bad_request("device-start: argv and ready must not be empty"));
+            return Err(Error::bad_request("device-start: argv and ready must not be empty"));
         }
         if words().any(|word| word.contains('\0')) || start.files.keys().any(|name| !is_file_name(name)) {
-            return Err(Failure::bad_request(
-                "device-start: a word has a zero byte, or a file name is empty or a path",
-            ));
+            return Err(Error::bad_request("device-start: a word has a zero byte, or a file name is empty or a path"));
         }
         if self.0.as_ref().is_some_and(|hosted| !matches!(hosted.lock().phase, Phase::Ended(_))) {
-            return Err(Failure::new("exists", "device-start: this node has a device already"));
+            return Err(Error::new("exists", "device-start: this node has a device already"));
         }
         let hosted = Arc::new(Hosted { shown: start.called(), state: Mutex::default(), has_changed: Condvar::new() });
         self.0 = Some(Arc::clone(&hosted));
@@ -125,7 +123,7 @@ impl Device {
             thread::Builder::new()
                 .name("device".to_owned())
                 .spawn(work)
-                .map_err(|error| Failure::system("starting a thread for device-start", "clone", error))?;
+                .map_err(|error| Error::system("starting a thread for device-start", "clone", error))?;
             hosted.wait_until_ready(limit)
         }))
     }
@@ -141,10 +139,10 @@ impl Device {
         drop(state);
         let doing = "reading what the device uses";
         let used = match holder {
-            Some(holder) => usage::read(holder, request.reset_peak).map_err(|e| Failure::system(doing, "read", e))?,
+            Some(holder) => usage::read(holder, request.reset_peak).map_err(|e| Error::system(doing, "read", e))?,
             None => usage::Usage::default(),
         };
-        let listening = listening::read().map_err(|error| Failure::system(doing, "read", error))?;
+        let listening = listening::read().map_err(|error| Error::system(doing, "read", error))?;
         Ok(json!({
             "cpu_ns": used.cpu_ns,
             "peak_memory_bytes": used.peak_memory_bytes,
@@ -161,8 +159,8 @@ impl Device {
         Ok(json!({ "text": text, "omitted_bytes": omitted_bytes }))
     }
 
-    fn present(&self) -> Result<&Hosted, Failure> {
-        self.0.as_deref().ok_or_else(|| Failure::new("missing", "this node has no device"))
+    fn present(&self) -> Result<&Hosted, Error> {
+        self.0.as_deref().ok_or_else(|| Error::new("missing", "this node has no device"))
     }
 }
 
@@ -188,10 +186,10 @@ impl Hosted {
             .unwrap_or_else(PoisonError::into_inner);
         match &state.phase {
             Phase::Ready { after_ns } => Ok(json!({ "ready_after_ns": after_ns })),
-            Phase::Ended(text) => Err(Failure::new("device-failed", text.clone())),
+            Phase::Ended(text) => Err(Error::new("device-failed", text.clone())),
             Phase::Starting => {
                 debug_assert!(timeout.timed_out());
-                Err(Failure::new("device-failed", format!("{} was neither ready nor ended in time", self.shown)))
+                Err(Error::new("device-failed", format!("{} was neither ready nor ended in time", self.shown)))
             }
         }
     }

@@ -6,7 +6,7 @@ use sixbench_plane::Drops;
 use sixbench_plane::drops::MAX_WATCHED;
 use sixbench_wire::token::Token;
 
-use crate::failure::{Failure, Outcome};
+use crate::error::{Error, Outcome};
 
 /// A request to begin.
 #[derive(Debug, Deserialize)]
@@ -28,7 +28,7 @@ impl Watch {
     pub fn start(&mut self, request: &Start) -> Outcome {
         let count = request.netns_inodes.len();
         if !(1..=MAX_WATCHED).contains(&count) {
-            return Err(Failure::bad_request(format!(
+            return Err(Error::bad_request(format!(
                 "drops-start: netns_inodes has {count} numbers, not from 1 to {MAX_WATCHED}"
             )));
         }
@@ -45,7 +45,7 @@ impl Watch {
     /// Stops watching, and tells what was dropped.
     pub fn stop(&mut self) -> Outcome {
         let Some(drops) = self.drops.as_mut().filter(|_| self.is_watching) else {
-            return Err(Failure::new("no-capture", "no drops are being watched: send drops-start first"));
+            return Err(Error::new("no-capture", "no drops are being watched: send drops-start first"));
         };
         self.is_watching = false;
         let dropped = drops.stop()?;

@@ -2,10 +2,10 @@
 
 use serde::Deserialize;
 use serde_json::json;
-use sixbench_emulate::{Emulator, Error, Impairments, Restart, Spec};
+use sixbench_emulate::{Emulator, Impairments, Restart, Spec, no_link};
 use sixbench_wire::token::Token;
 
-use crate::failure::{Failure, Outcome};
+use crate::error::{Error, Outcome};
 
 /// The request `emulate-change`.
 #[derive(Debug, Deserialize)]
@@ -54,20 +54,20 @@ impl Emulation {
     pub fn record(&self, request: &Record) -> Outcome {
         let mark = request.token.map(|token| token.short().to_be_bytes());
         let restart = request.restart.then_some(Restart { mark });
-        Ok(self.emulator(&request.link)?.record(&request.link, restart)?)
+        self.emulator(&request.link)?.record(&request.link, restart)
     }
 
     /// Number of packets of all links that are under way in the emulator; `None` where the node emulates none.
-    pub fn waiting(&self) -> Result<Option<usize>, Failure> {
-        Ok(self.0.as_ref().map(Emulator::held).transpose()?)
+    pub fn waiting(&self) -> Result<Option<usize>, Error> {
+        self.0.as_ref().map(Emulator::held).transpose()
     }
 
     /// Takes a link away.
     pub fn remove(&self, link: &str) -> Outcome {
-        Ok(self.emulator(link)?.remove(link)?)
+        self.emulator(link)?.remove(link)
     }
 
     fn emulator(&self, link: &str) -> Result<&Emulator, Error> {
-        self.0.as_ref().ok_or_else(|| Error::Missing(link.to_owned()))
+        self.0.as_ref().ok_or_else(|| no_link(link))
     }
 }

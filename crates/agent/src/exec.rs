@@ -17,7 +17,7 @@ use nix::unistd::Pid;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::failure::{Failure, Outcome};
+use crate::error::{Error, Outcome};
 use crate::job::Job;
 use crate::sys;
 
@@ -55,16 +55,16 @@ pub struct Commands {
 
 impl Commands {
     /// Accepts a command. The job runs it to its end.
-    pub fn accept(self: &Arc<Self>, request: Request) -> Result<Job, Failure> {
+    pub fn accept(self: &Arc<Self>, request: Request) -> Result<Job, Error> {
         if request.argv.is_empty() {
-            return Err(Failure::bad_request("exec: argv is empty"));
+            return Err(Error::bad_request("exec: argv is empty"));
         }
         if request.argv.iter().any(|argument| argument.contains('\0')) {
-            return Err(Failure::bad_request("exec: argv has a zero byte"));
+            return Err(Error::bad_request("exec: argv has a zero byte"));
         }
         let place = Place(Arc::clone(self));
         if self.accepted.fetch_add(1, Ordering::Relaxed) >= MAX_COMMANDS {
-            return Err(Failure::new("busy", format!("exec: {MAX_COMMANDS} commands are already running")));
+            return Err(Error::new("busy", format!("exec: {MAX_COMMANDS} commands are already running")));
         }
         Ok(Box::new(move || place.0.run(request)))
     }
@@ -83,16 +83,18 @@ impl Commands {
         command.args(&request.argv[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.process_group(0);
         sys::tie_to_this_thread(&mut command);
-        let child = command.spawn().map_err(|error| Failure::system(&doing, "execve", error))?;
+        let child = command.spawn().map_err(|error| Error::system(&doing, "execve", error))?;
         let mut running = Running::new(child, self);
         let timeout = Duration::from_nanos(request.timeout_ns);
         let (outputs, has_ended) = running
             .communicate(request.stdin.into_bytes(), timeout)
-            .map_err(|error| Failure::system(&doing, "poll", error))?;
-        let status = running.end().map_err(|error| Failure::system(&doing, "wait", error))?;
+            .map_err(|error| Error::system(&doing, "poll", error))?;
+        let status = running.end().map_err(|error| Error::system(&doing, "wait", error))?;
         if !has_ended {
             let message = format!("{doing}: it was not done after {} ms and was killed", timeout.as_millis());
-            return Err(Failure { context: outputs, ..Failure::new("timeout", message) });
+            let mut error = Error::new("timeout", message);
+            error.context = outputs;
+            return Err(error);
         }
         let mut answer = Value::Object(outputs);
         answer["exit"] = json!(exit_number(status));

@@ -6,7 +6,7 @@ use std::process;
 
 use serde_json::json;
 
-use crate::failure::{Failure, Outcome};
+use crate::error::{Error, Outcome};
 use crate::protocol::{self, Hello};
 use crate::sys;
 
@@ -19,12 +19,12 @@ pub fn answer(hello: &Hello, name: &str) -> Outcome {
             env!("CARGO_PKG_VERSION"),
             hello.version
         );
-        return Err(Failure::new("protocol-mismatch", message).with("protocol", ours));
+        return Err(Error::new("protocol-mismatch", message).with("protocol", ours));
     }
-    let (kernel, machine) = sys::kernel_and_machine()
-        .map_err(|error| Failure::system("asking for the kernel's version", "uname", error))?;
+    let (kernel, machine) =
+        sys::kernel_and_machine().map_err(|error| Error::system("asking for the kernel's version", "uname", error))?;
     let netns = fs::metadata("/proc/thread-self/ns/net")
-        .map_err(|error| Failure::system("looking at /proc/thread-self/ns/net", "stat", error))?;
+        .map_err(|error| Error::system("looking at /proc/thread-self/ns/net", "stat", error))?;
     Ok(json!({
         "protocol": protocol::VERSION,
         "version": env!("CARGO_PKG_VERSION"),

@@ -3,16 +3,16 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::failure::{Failure, Outcome};
+use crate::error::{Error, Outcome};
 
 /// The rest of an operation, which returns the answer.
 pub type Job = Box<dyn FnOnce() -> Outcome + Send>;
 
 /// Does `work`. A panic is an `internal` failure of this one request: the state that the work held is dropped, the node
 /// lives on.
-pub fn shielded<T>(op: &str, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+pub fn shielded<T>(op: &str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        Err(Failure::new("internal", format!("{op}: a fault of the agent: {}", panic_message(panic.as_ref()))))
+        Err(Error::new("internal", format!("{op}: a fault of the agent: {}", panic_message(panic.as_ref()))))
     })
 }
 

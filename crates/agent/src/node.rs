@@ -16,8 +16,8 @@ use crate::conversation::{self, Asker, Reply};
 use crate::device::Device;
 use crate::drops::Watch as Drops;
 use crate::emulation::Emulation;
+use crate::error::{Error, Outcome, to_value};
 use crate::exec::Commands;
-use crate::failure::{Failure, Outcome, to_value};
 use crate::lending::Lent;
 use crate::lines::Lines;
 use crate::packet_send::Senders;
@@ -119,13 +119,13 @@ struct Conversation {
 }
 
 impl Conversation {
-    fn reply(&mut self, request: Request) -> Result<Reply, Failure> {
+    fn reply(&mut self, request: Request) -> Result<Reply, Error> {
         let tunnels = || self.tunnels.lock().unwrap_or_else(PoisonError::into_inner);
         let shared = || self.translators.lock().unwrap_or_else(PoisonError::into_inner);
         let value = match request {
             Request::Hello(hello) => self.greet(&hello)?,
             _ if !self.is_greeted => {
-                return Err(Failure::new("not-greeted", format!("{} arrived before hello", request.op())));
+                return Err(Error::new("not-greeted", format!("{} arrived before hello", request.op())));
             }
             Request::Exec(request) => return self.node.commands.accept(request).map(Reply::Later),
             Request::Sysctl(request) => sysctl::apply(&request)?,

@@ -13,7 +13,7 @@ use sixbench_packet::{NO_PROTOCOL, bind, open};
 use sixbench_wire::ethernet::HEADER_BYTES;
 
 use crate::asked;
-use crate::failure::{Failure, Outcome};
+use crate::error::{Error, Outcome};
 
 /// The longest packet, and an Ethernet header.
 const MAX_FRAME_BYTES: usize = 65_535 + HEADER_BYTES;
@@ -35,14 +35,14 @@ pub struct Senders(HashMap<u32, OwnedFd>);
 impl Senders {
     /// Sends a frame. A packet socket leaves nothing to the device, so checksums are taken as they are.
     pub fn send(&mut self, request: &Request) -> Outcome {
-        let bad = |why: String| Failure::bad_request(format!("packet-send: {why}"));
+        let bad = |why: String| Error::bad_request(format!("packet-send: {why}"));
         let frame = asked::bytes_of(&request.frame).map_err(bad)?;
         if !(HEADER_BYTES..=MAX_FRAME_BYTES).contains(&frame.len()) {
             let bytes = frame.len();
             return Err(bad(format!("a frame has {HEADER_BYTES} to {MAX_FRAME_BYTES} bytes, and not {bytes}")));
         }
         let doing = format!("sending a frame on {}", request.interface);
-        let failed = |call, error: io::Error| Failure::system(&doing, call, error);
+        let failed = |call, error: io::Error| Error::system(&doing, call, error);
         let index =
             if_nametoindex(request.interface.as_str()).map_err(|errno| failed("if_nametoindex", errno.into()))?;
         let socket = match self.0.entry(index) {

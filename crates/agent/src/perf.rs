@@ -1,9 +1,9 @@
 //! `perf-start` and `perf-stop`: cycles and instructions of the whole machine.
 
 use serde_json::json;
-use sixbench_measure::perf::{CYCLES_AND_INSTRUCTIONS, Counters, Pair};
+use sixbench_measure::perf::{CYCLES_AND_INSTRUCTIONS, Counters, Pair, Refusal};
 
-use crate::failure::{Failure, Outcome};
+use crate::error::{Error, Outcome};
 
 /// The counters, while they run.
 pub struct Perf {
@@ -21,16 +21,16 @@ impl Perf {
     /// Counts from now on, and forgets earlier counts.
     pub fn start(&mut self) -> Outcome {
         self.counters = None;
-        self.counters = Some(Counters::open(self.pair)?);
+        self.counters = Some(Counters::open(self.pair).map_err(refused)?);
         Ok(json!({}))
     }
 
     /// Stops counting, and returns the counts.
     pub fn stop(&mut self) -> Outcome {
         let Some(counters) = self.counters.take() else {
-            return Err(Failure::new("no-capture", "no events are being counted: send perf-start first"));
+            return Err(Error::new("no-capture", "no events are being counted: send perf-start first"));
         };
-        let total = counters.total()?;
+        let total = counters.total().map_err(refused)?;
         let [cycles, instructions] = total.counts;
         Ok(json!({
             "cycles": cycles,
@@ -40,6 +40,10 @@ impl Perf {
             "running_ns": total.running_ns,
         }))
     }
+}
+
+fn refused(refusal: Refusal) -> Error {
+    Error::new("system", refusal.to_string()).with_call(refusal.call, &refusal.source)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use nix::unistd::Pid;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::failure::{Failure, Outcome};
+use crate::error::{Error, Outcome};
 
 /// A request.
 #[derive(Debug, Deserialize)]
@@ -29,8 +29,8 @@ pub fn place(request: &Request) -> Outcome {
     Ok(json!({}))
 }
 
-fn refused(processors: &[usize], error: Errno) -> Failure {
-    Failure::system(format_args!("running on the processors {processors:?}"), "sched_setaffinity", error)
+fn refused(processors: &[usize], error: Errno) -> Error {
+    Error::system(format_args!("running on the processors {processors:?}"), "sched_setaffinity", error)
 }
 
 /// A process and its descendants (`proc_tid_children(5)`); those that have ended since, or that the kernel tells

@@ -13,9 +13,8 @@ use sixbench_services::dns;
 use sixbench_services::multicast::{self, Forwarder};
 use sixbench_services::prefix;
 use sixbench_services::relay::{self, Relay};
-use sixbench_services::{Error, Result};
 
-use crate::failure::{Failure, Outcome, to_value};
+use crate::error::{Error, Outcome, to_value};
 use crate::job::Job;
 
 /// Most devices on which a node is a router, or a DHCP server.
@@ -57,7 +56,7 @@ impl Services {
     /// Forwards IPv4 multicast from now on.
     pub fn forward_multicast(&mut self, request: multicast::Request) -> Outcome {
         if self.forwarder.is_some() {
-            return Err(Error::Exists("this node forwards multicast".to_owned()).into());
+            return Err(exists("this node forwards multicast"));
         }
         self.forwarder = Some(Forwarder::start(request)?);
         Ok(json!({}))
@@ -117,7 +116,7 @@ impl Services {
     /// Hands out tunnels from now on.
     pub fn start_broker(&mut self, start: broker::Start) -> Outcome {
         if self.broker.is_some() {
-            return Err(Error::Exists("this node is a tunnel broker".to_owned()).into());
+            return Err(exists("this node is a tunnel broker"));
         }
         let broker = self.broker.insert(Broker::start(start, &self.tunnels)?);
         Ok(json!({ "port": broker.port() }))
@@ -138,7 +137,7 @@ impl Services {
     /// Answers questions for names from now on.
     pub fn start_dns(&mut self, request: &dns::Request) -> Outcome {
         if self.dns.is_some() {
-            return Err(Error::Exists("this node is a resolver".to_owned()).into());
+            return Err(exists("this node is a resolver"));
         }
         self.dns = Some(dns::Server::start(request)?);
         Ok(json!({}))
@@ -159,7 +158,7 @@ impl Services {
     /// Relays connections and datagrams from now on.
     pub fn start_relay(&mut self, request: &relay::Request) -> Outcome {
         if self.relay.is_some() {
-            return Err(Error::Exists("this node is a relay".to_owned()).into());
+            return Err(exists("this node is a relay"));
         }
         self.relay = Some(Relay::start(request)?);
         Ok(json!({}))
@@ -178,7 +177,7 @@ impl Services {
     }
 
     /// Asks a broker for a tunnel, or for more time for the one it gave.
-    pub fn request_tunnel(&self, request: broker::Request) -> std::result::Result<Job, Failure> {
+    pub fn request_tunnel(&self, request: broker::Request) -> Result<Job, Error> {
         let (leases, tunnels) = (self.leases.clone(), Arc::clone(&self.tunnels));
         let (reservation, lease) = leases.begin(&request)?;
         Ok(Box::new(move || match lease {
@@ -196,7 +195,7 @@ impl Services {
     }
 
     /// Gives a broker's tunnel back.
-    pub fn release_tunnel(&self, release: broker::Release) -> std::result::Result<Job, Failure> {
+    pub fn release_tunnel(&self, release: broker::Release) -> Result<Job, Error> {
         let tunnels = Arc::clone(&self.tunnels);
         let (reservation, lease) = self.leases.take(&release.device)?;
         Ok(Box::new(move || {
@@ -216,7 +215,7 @@ struct Reservation {
 
 impl Leases {
     /// Reserves a device, and takes its lease out if it has one that the request may renew.
-    fn begin(&self, request: &broker::Request) -> std::result::Result<(Reservation, Option<Lease>), Failure> {
+    fn begin(&self, request: &broker::Request) -> Result<(Reservation, Option<Lease>), Error> {
         let mut leases = self.lock();
         let count = leases.len();
         let is_elsewhere = |(device, lease): (&String, &Option<Lease>)| {
@@ -224,11 +223,11 @@ impl Leases {
         };
         if leases.iter().any(is_elsewhere) {
             let message = "this node has another device for the tunnel of that broker and local address";
-            return Err(Error::Exists(message.to_owned()).into());
+            return Err(exists(message));
         }
         let lease = match leases.entry(request.device.clone()) {
             Entry::Vacant(_) if count >= MAX_LEASES => {
-                return Err(Failure::new("busy", format!("there are {MAX_LEASES} tunnels of brokers already")));
+                return Err(Error::new("busy", format!("there are {MAX_LEASES} tunnels of brokers already")));
             }
             Entry::Vacant(entry) => {
                 entry.insert(None);
@@ -236,13 +235,13 @@ impl Leases {
             }
             Entry::Occupied(mut entry) => match entry.get_mut().take_if(|lease| lease.is_for(request)) {
                 Some(lease) => Some(lease),
-                None => return Err(Error::Exists(format!("there is a broker's tunnel {}", request.device)).into()),
+                None => return Err(exists(format!("there is a broker's tunnel {}", request.device))),
             },
         };
         Ok((Reservation { leases: self.clone(), device: request.device.clone(), is_kept: false }, lease))
     }
 
-    fn take(&self, device: &str) -> std::result::Result<(Reservation, Lease), Failure> {
+    fn take(&self, device: &str) -> Result<(Reservation, Lease), Error> {
         let lease = present(self.lock().get_mut(device).and_then(Option::take), &format!("broker's tunnel {device}"))?;
         Ok((Reservation { leases: self.clone(), device: device.to_owned(), is_kept: false }, lease))
     }
@@ -272,17 +271,22 @@ fn room<'a, S>(
     services: &'a mut BTreeMap<String, S>,
     device: &str,
     what: &str,
-) -> std::result::Result<VacantEntry<'a, String, S>, Failure> {
+) -> Result<VacantEntry<'a, String, S>, Error> {
     let count = services.len();
     match services.entry(device.to_owned()) {
-        Entry::Occupied(_) => Err(Error::Exists(format!("this node is a {what} on {device}")).into()),
+        Entry::Occupied(_) => Err(exists(format!("this node is a {what} on {device}"))),
         Entry::Vacant(_) if count >= MAX_DEVICES => {
-            Err(Failure::new("busy", format!("this node is a {what} on {MAX_DEVICES} devices already")))
+            Err(Error::new("busy", format!("this node is a {what} on {MAX_DEVICES} devices already")))
         }
         Entry::Vacant(entry) => Ok(entry),
     }
 }
 
-fn present<T>(service: Option<T>, name: &str) -> Result<T> {
-    service.ok_or_else(|| Error::Missing(name.to_owned()))
+/// The service is there already: `what` says where.
+fn exists(what: impl std::fmt::Display) -> Error {
+    Error::new("service-exists", format!("{what} already"))
+}
+
+fn present<T>(service: Option<T>, name: &str) -> Result<T, Error> {
+    service.ok_or_else(|| Error::new("no-service", format!("there is no {name}")))
 }

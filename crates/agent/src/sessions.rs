@@ -14,7 +14,7 @@ use sixbench_traffic::{Cancel, Endpoint, Progress, Workload};
 use sixbench_wire::token::Token;
 use table::Table;
 
-use crate::failure::{Failure, Outcome};
+use crate::error::{Error, Outcome};
 use crate::job::Job;
 
 /// Most sessions of a node.
@@ -123,7 +123,7 @@ impl Sessions {
         let workload = (self.find)(&workload)?;
         let is_open = peer.is_none();
         if peer.is_some_and(|peer| peer.is_unspecified()) {
-            return Err(Failure::bad_request(
+            return Err(Error::bad_request(
                 "`peer` is an address, or absent where the token alone identifies the client",
             ));
         }
@@ -137,7 +137,7 @@ impl Sessions {
     }
 
     /// Accepts a client's run. The job runs it to its end.
-    pub fn run(&self, request: Run) -> Result<Job, Failure> {
+    pub fn run(&self, request: Run) -> Result<Job, Error> {
         let Run { session, workload, address, peer, also, port, token, cookie, params } = request;
         let workload = (self.find)(&workload)?;
         let endpoints = with_further(Endpoint { cookie, ..endpoint(address, peer, port, token)? }, &also)?;
@@ -149,10 +149,10 @@ impl Sessions {
     }
 
     /// Accepts the end of a server. The job waits for it.
-    pub fn finish(&self, request: &Finish) -> Result<Job, Failure> {
+    pub fn finish(&self, request: &Finish) -> Result<Job, Error> {
         let Some((reservation, server)) = self.table.take(&request.session)? else {
             let message = format!("session `{}` does not serve, or is being finished already", request.session);
-            return Err(Failure::new("no-session", message));
+            return Err(Error::new("no-session", message));
         };
         let finish = traffic::Finish {
             sent: request.sent,
@@ -170,7 +170,7 @@ impl Sessions {
 
     /// Cancels a session. Where a `run` or `finish` is at work on it, that is answered and ends it, and there is
     /// nothing more to do here; the job ends a server.
-    pub fn cancel(&self, session: &str) -> Result<Option<Job>, Failure> {
+    pub fn cancel(&self, session: &str) -> Result<Option<Job>, Error> {
         self.table.raise(session)?;
         Ok(self.table.take(session)?.map(|(reservation, server)| -> Job {
             Box::new(move || {
@@ -185,20 +185,20 @@ impl Sessions {
 /// A cancelled session has no result, whatever its workload still returned.
 fn settle(result: traffic::Result<Value>, cancel: &Cancel) -> Outcome {
     cancel.check()?;
-    Ok(result?)
+    result
 }
 
-fn endpoint(address: LocalAddress, peer: IpAddr, port: u16, token: Token) -> Result<Endpoint, Failure> {
+fn endpoint(address: LocalAddress, peer: IpAddr, port: u16, token: Token) -> Result<Endpoint, Error> {
     if address.is_ipv4() != peer.is_ipv4() {
-        return Err(Failure::bad_request(format!("address {address} and peer {peer} are of different families")));
+        return Err(Error::bad_request(format!("address {address} and peer {peer} are of different families")));
     }
     Ok(Endpoint { address, peer, port, token, cookie: false, progress: Progress::default() })
 }
 
 /// The endpoints of a session, which share port and token.
-fn with_further(first: Endpoint, also: &[Pair]) -> Result<Vec<Endpoint>, Failure> {
+fn with_further(first: Endpoint, also: &[Pair]) -> Result<Vec<Endpoint>, Error> {
     if also.len() > MAX_FURTHER {
-        return Err(Failure::bad_request(format!("`also` has at most {MAX_FURTHER} pairs of addresses")));
+        return Err(Error::bad_request(format!("`also` has at most {MAX_FURTHER} pairs of addresses")));
     }
     let Endpoint { port, token, .. } = first;
     let further = also.iter().map(|pair| endpoint(pair.address, pair.peer, port, token));
@@ -302,16 +302,16 @@ mod tests {
         sessions.serve(request, None)
     }
 
-    fn run(sessions: &Sessions, session: &str, params: Value) -> Result<Job, Failure> {
+    fn run(sessions: &Sessions, session: &str, params: Value) -> Result<Job, Error> {
         let Request::Run(request) = request("run", session, params) else { panic!("another request") };
         sessions.run(request)
     }
 
-    fn finish(sessions: &Sessions, session: &str) -> Result<Job, Failure> {
+    fn finish(sessions: &Sessions, session: &str) -> Result<Job, Error> {
         sessions.finish(&Finish { session: session.to_owned(), sent: Some(5), timeout_ns: 1, first_silence_ns: None })
     }
 
-    fn code<T>(result: Result<T, Failure>) -> &'static str {
+    fn code<T>(result: Result<T, Error>) -> &'static str {
         result.map(drop).expect_err("a failure").code
     }
 

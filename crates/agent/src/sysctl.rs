@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value, json};
 
-use crate::failure::{Failure, Outcome};
+use crate::error::{Error, Outcome};
 
 /// The request.
 #[derive(Debug, Deserialize)]
@@ -25,12 +25,12 @@ pub fn apply(request: &Request) -> Outcome {
     for (name, value) in &request.set.0 {
         // The kernel shows this directory as it is in the network namespace of the process that opens the file.
         fs::write(path(name)?, value)
-            .map_err(|error| Failure::system(format_args!("setting {name} to {value:?}"), "write", error))?;
+            .map_err(|error| Error::system(format_args!("setting {name} to {value:?}"), "write", error))?;
     }
     let mut values = Map::new();
     for name in &request.get {
         let value = fs::read_to_string(path(name)?)
-            .map_err(|error| Failure::system(format_args!("getting {name}"), "read", error))?;
+            .map_err(|error| Error::system(format_args!("getting {name}"), "read", error))?;
         values.insert(name.clone(), Value::String(value.trim_end_matches('\n').to_owned()));
     }
     Ok(json!({ "values": values }))
@@ -38,12 +38,12 @@ pub fn apply(request: &Request) -> Outcome {
 
 /// The file of a name. In `net.ipv4.ip_forward` dots are separators; in a name with slashes they are not, since
 /// interfaces may have dots in their names: `net/ipv4/conf/eth0.1/forwarding`.
-fn path(name: &str) -> Result<PathBuf, Failure> {
+fn path(name: &str) -> Result<PathBuf, Error> {
     let relative = if name.contains('/') { name.to_owned() } else { name.replace('.', "/") };
     let mut parts = relative.split('/');
     let is_inside = parts.next() == Some("net") && relative.len() > "net/".len();
     if !is_inside || parts.any(|part| matches!(part, "" | "." | "..") || part.contains('\0')) {
-        return Err(Failure::bad_request(format!(
+        return Err(Error::bad_request(format!(
             "sysctl {name:?} is not a name under net, such as net.ipv4.ip_forward"
         )));
     }

@@ -7,7 +7,7 @@ use serde_json::json;
 use sixbench_plane::Timers;
 use sixbench_plane::timers::{Device, MAX_DEVICES};
 
-use crate::failure::{Failure, Outcome};
+use crate::error::{Error, Outcome};
 
 /// A request to begin.
 #[derive(Debug, Deserialize)]
@@ -28,7 +28,7 @@ impl Watch {
     pub fn start(&mut self, request: &Start) -> Outcome {
         let count = request.devices.len();
         if !(1..=MAX_DEVICES).contains(&count) {
-            return Err(Failure::bad_request(format!(
+            return Err(Error::bad_request(format!(
                 "timers-start: devices has {count} entries, not from 1 to {MAX_DEVICES}"
             )));
         }
@@ -45,7 +45,7 @@ impl Watch {
     /// Stops watching, and returns the counts of each device's timers.
     pub fn stop(&mut self) -> Outcome {
         let (Some(timers), Some(since)) = (self.timers.as_mut(), self.since.take()) else {
-            return Err(Failure::new("no-capture", "no timers are being watched: send timers-start first"));
+            return Err(Error::new("no-capture", "no timers are being watched: send timers-start first"));
         };
         let elapsed_ns = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let devices = timers.stop()?;

@@ -8,7 +8,7 @@ use serde_json::json;
 use sixbench_measure::clock;
 use sixbench_netlink::tracking;
 
-use crate::failure::{Failure, Outcome};
+use crate::error::{Error, Outcome};
 use crate::sys;
 
 const SETTINGS: &str = "/proc/sys/net/netfilter";
@@ -73,13 +73,13 @@ fn read() -> Outcome {
 }
 
 /// Absent where the kernel has no such setting.
-fn setting(name: &str) -> Result<Option<u64>, Failure> {
+fn setting(name: &str) -> Result<Option<u64>, Error> {
     let path = format!("{SETTINGS}/{name}");
     let Ok(text) = fs::read_to_string(&path) else { return Ok(None) };
     let number = text
         .trim()
         .parse()
-        .map_err(|_| Failure::new("internal", format!("reading {path}: {:?} is not a number", text.trim())))?;
+        .map_err(|_| Error::new("internal", format!("reading {path}: {:?} is not a number", text.trim())))?;
     Ok(Some(number))
 }
 

@@ -6,7 +6,7 @@ use sixbench_plane::spec::Engine;
 use sixbench_plane::{TranslatorSpec, Translators};
 use sixbench_wire::addresses::Ipv6Net;
 
-use crate::failure::{Outcome, to_value};
+use crate::error::{Outcome, to_value};
 use crate::translate::siit::Settings;
 
 /// The request `translator-counters`.

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::json;
 use sixbench_plane::{RunTimeRequest, Spec, Tunnels};
 
-use crate::failure::{Outcome, to_value};
+use crate::error::{Outcome, to_value};
 
 /// The request `tunnel-counters`.
 #[derive(Debug, Deserialize)]

@@ -9,7 +9,7 @@ use sixbench_plane::Vlan;
 use sixbench_plane::features::Features;
 use sixbench_plane::vlan::IDS;
 
-use crate::failure::{Failure, Outcome};
+use crate::error::{Error, Outcome};
 
 /// A request to begin. The VLAN is there as long as the node is.
 #[derive(Debug, Deserialize)]
@@ -30,11 +30,11 @@ impl Vlans {
     pub fn begin(&mut self, request: Begin) -> Outcome {
         let Begin { interface, vlan_id } = request;
         if !IDS.contains(&vlan_id) {
-            return Err(Failure::bad_request(format!("vlan-begin: vlan_id is {vlan_id}, not from 1 to 4094")));
+            return Err(Error::bad_request(format!("vlan-begin: vlan_id is {vlan_id}, not from 1 to 4094")));
         }
         match self.by_interface.entry(interface) {
             Entry::Occupied(place) => {
-                Err(Failure::bad_request(format!("vlan-begin: {} carries a VLAN already", place.key())))
+                Err(Error::bad_request(format!("vlan-begin: {} carries a VLAN already", place.key())))
             }
             Entry::Vacant(place) => {
                 let vlan = Vlan::begin(place.key(), vlan_id, Features::here())?;

@@ -1,56 +1,24 @@
-//! Errors of emulated links.
+//! The sentences of errors of emulated links.
 
-use std::io;
+pub use sixbench_packet::{Error, Result};
 
-/// Result of an operation on emulated links.
-pub type Result<T> = std::result::Result<T, Error>;
-
-/// The reason why a link cannot be emulated.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The specification contradicts itself.
-    #[error("link {link}: {reason}")]
-    BadSpec {
-        /// The link's name.
-        link: String,
-        /// One sentence.
-        reason: String,
-    },
-    /// A link of that name is emulated.
-    #[error("the link {0} is emulated already")]
-    Exists(String),
-    /// No link of that name is emulated.
-    #[error("no link {0} is emulated")]
-    Missing(String),
-    /// A system call failed.
-    #[error("{doing}: {call} failed: {source}")]
-    System {
-        /// The operation that failed, and its object.
-        doing: String,
-        /// The system call that failed.
-        call: &'static str,
-        /// The system's words.
-        source: io::Error,
-    },
-    /// The thread that emulates has ended.
-    #[error("the thread that emulates the links of this node has ended; its last message is on standard error")]
-    Ended,
+/// The specification of a link contradicts itself.
+pub(crate) fn bad_link(link: &str, reason: impl std::fmt::Display) -> Error {
+    Error::bad_params(format!("link {link}: {reason}"))
 }
 
-impl Error {
-    /// A system call failed.
-    pub fn system(doing: impl Into<String>, call: &'static str, source: impl Into<io::Error>) -> Self {
-        Self::System { doing: doing.into(), call, source: source.into() }
-    }
+/// A link of that name is emulated.
+pub(crate) fn link_exists(link: &str) -> Error {
+    Error::new("link-exists", format!("the link {link} is emulated already"))
+}
 
-    /// The protocol document's code.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::BadSpec { .. } => "bad-params",
-            Self::Exists(_) => "link-exists",
-            Self::Missing(_) => "no-link",
-            Self::System { .. } => "system",
-            Self::Ended => "internal",
-        }
-    }
+/// No link of that name is emulated.
+pub fn no_link(link: &str) -> Error {
+    Error::new("no-link", format!("no link {link} is emulated"))
+}
+
+/// The thread that emulates has ended.
+pub(crate) fn ended() -> Error {
+    let message = "the thread that emulates the links of this node has ended; its last message is on standard error";
+    Error::new("internal", message)
 }

@@ -19,6 +19,6 @@ mod waiter;
 mod wire;
 mod worker;
 
-pub use error::{Error, Result};
+pub use error::{Error, Result, no_link};
 pub use spec::{Impairments, Spec};
 pub use worker::{Emulator, Restart};

@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 
-use crate::{Error, Result};
+use crate::Result;
+use crate::error::bad_link;
 
 /// The longest delay.
 pub const MAX_DELAY_NS: u64 = 3_600_000_000_000;
@@ -125,7 +126,7 @@ impl Spec {
             })
             .or_else(|| self.forward.flaw())
             .or_else(|| self.reverse.flaw());
-        reason.map_or(Ok(()), |reason| Err(Error::BadSpec { link: self.link.clone(), reason }))
+        reason.map_or(Ok(()), |reason| Err(bad_link(&self.link, reason)))
     }
 }
 

@@ -23,6 +23,7 @@ use sixbench_packet::{LentReceiveBatch, Message, SendBatch};
 use sixbench_wire::virtio;
 use slab::Slab;
 
+use crate::error::{bad_link, ended, link_exists, no_link};
 use crate::line::Line;
 use crate::packets::{Departure, Departures, Pool};
 use crate::record::{Mark, Record};
@@ -88,7 +89,7 @@ impl Emulator {
     /// it `continues`: then the seed stays the same.
     pub fn change(&self, link: &str, directions: [Impairments; 2], continues: bool) -> Result<()> {
         if let Some(reason) = directions.iter().find_map(Impairments::flaw) {
-            return Err(Error::BadSpec { link: link.to_owned(), reason });
+            return Err(bad_link(link, reason));
         }
         self.ask(|answer| Order::Change(link.to_owned(), Box::new(directions), continues, answer))
     }
@@ -110,11 +111,11 @@ impl Emulator {
 
     fn ask<T>(&self, order: impl FnOnce(Sender<Result<T>>) -> Order) -> Result<T> {
         let (answer, answered) = channel();
-        let orders = self.orders.as_ref().ok_or(Error::Ended)?;
-        orders.send(order(answer)).map_err(|_| Error::Ended)?;
+        let orders = self.orders.as_ref().ok_or_else(ended)?;
+        orders.send(order(answer)).map_err(|_| ended())?;
         // The counter can only be full after 2^64 orders.
         let _ = self.bell.write(1);
-        answered.recv().map_err(|_| Error::Ended)?
+        answered.recv().map_err(|_| ended())?
     }
 }
 
@@ -264,7 +265,7 @@ impl Worker {
 impl Work {
     fn add(&mut self, spec: Spec, epoll: &Epoll) -> Result<()> {
         if self.links.contains_key(&spec.link) {
-            return Err(Error::Exists(spec.link));
+            return Err(link_exists(&spec.link));
         }
         let doing = |interface: &str| format!("emulating the link {} by {interface}", spec.link);
         let mut sockets = Vec::with_capacity(2);
@@ -316,7 +317,7 @@ impl Work {
                 side.line.record = Record::looking_for(mark);
             }
         }
-        let [forward, reverse] = <[Value; 2]>::try_from(records).map_err(|_| Error::Missing(link.to_owned()))?;
+        let [forward, reverse] = <[Value; 2]>::try_from(records).map_err(|_| no_link(link))?;
         Ok(json!({"forward": forward, "reverse": reverse}))
     }
 
@@ -339,7 +340,7 @@ impl Work {
     }
 
     fn lines_of(&self, link: &str) -> Result<[usize; 2]> {
-        self.links.get(link).copied().ok_or_else(|| Error::Missing(link.to_owned()))
+        self.links.get(link).copied().ok_or_else(|| no_link(link))
     }
 
     /// The time at which something is to be done next.

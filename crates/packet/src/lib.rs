@@ -4,15 +4,18 @@
 //! [`SendBatch`] and [`ReceiveBatch`] send and receive many packets in one call, [`MessageReader`] reads one with all
 //! that the kernel has to say about it. [`control`] reads and writes control messages, [`error_queue`] the errors about
 //! what was sent. [`stamping`] sets hardware time stamps, a [`LocalAddress`] knows the interface of a link-local one.
-//! `unsafe` only in `sys`.
+//! An [`Error`] has a code for programs and a sentence for people; all crates above have this one. `unsafe` only in
+//! `sys`.
 
 pub mod control;
+mod error;
 pub mod error_queue;
 mod local_address;
 pub mod stamping;
 mod sys;
 
 pub use control::{Notes, SentControl};
+pub use error::{Error, Result};
 pub use local_address::LocalAddress;
 pub use sys::{
     Destination, LentReceiveBatch, Message, MessageReader, Reading, ReceiveBatch, Received, SendBatch, With,

@@ -10,7 +10,7 @@ use aya::{Ebpf, EbpfLoader};
 
 use crate::abi::Count;
 use crate::features::Features;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, refused};
 use crate::sys;
 use crate::{Error, Result};
 
@@ -41,7 +41,7 @@ impl Classifiers {
     pub fn load(owner: String, features: Features, loader: &mut EbpfLoader<'_>, object: &[u8]) -> Result<Self> {
         let doing = format!("loading the programs of {owner}");
         features.lift_memory_limit(&doing)?;
-        let ebpf = loader.load(object).map_err(|error| Error::Programs { doing, refusal: Refusal::of(&error) })?;
+        let ebpf = loader.load(object).map_err(|error| refused(doing, &Refusal::of(&error)))?;
         Ok(Self { ebpf, owner, features })
     }
 
@@ -75,7 +75,7 @@ impl Classifiers {
                 program.attach_with_options(interface, direction, options).map_err(|error| Refusal::of(&error))
             })
             .map(|_| ())
-            .map_err(|refusal| Error::Programs { doing, refusal })
+            .map_err(|refusal| refused(doing, &refusal))
     }
 
     /// The first `count` counters of a map, each over all processors.
@@ -125,7 +125,7 @@ impl Classifiers {
     }
 
     fn failed(&self, doing: &str, refusal: Refusal) -> Error {
-        Error::Programs { doing: format!("{doing} {}", self.owner), refusal }
+        refused(format!("{doing} {}", self.owner), &refusal)
     }
 }
 

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use nix::net::if_::if_nametoindex;
 use sixbench_netlink::{Client, RouteKind};
 
+use crate::error::tunnel_exists;
 use crate::spec::{MIN_IPV6_MTU_BYTES, Spec};
 use crate::{Error, Result};
 
@@ -78,7 +79,7 @@ impl Device {
     pub fn make(spec: &Spec) -> Result<Self> {
         let name = spec.device.clone();
         if if_nametoindex(name.as_str()).is_ok() {
-            return Err(Error::Exists(name));
+            return Err(tunnel_exists(&name));
         }
         Self::pair(name, "making the tunnel device", &commands(spec), &settings(spec))
     }

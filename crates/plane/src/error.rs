@@ -1,89 +1,41 @@
-//! Errors of tunnels and translators.
+//! The sentences of errors of tunnels and translators.
 
-use std::io;
+pub use sixbench_packet::{Error, Result};
 
-use crate::refusal::Refusal;
+/// The code where there is no tunnel of that name.
+pub const NO_TUNNEL: &str = "no-tunnel";
 
-/// Result of an operation on tunnels and translators.
-pub type Result<T> = std::result::Result<T, Error>;
-
-/// The reason why a tunnel or a translator cannot be made.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The specification contradicts itself or its mechanism.
-    #[error("tunnel {device}: {reason}")]
-    BadSpec {
-        /// The tunnel's device.
-        device: String,
-        /// The contradiction, in one sentence.
-        reason: String,
-    },
-    /// A tunnel of that name is there.
-    #[error("there is a tunnel {0} already")]
-    Exists(String),
-    /// No tunnel of that name is there.
-    #[error("there is no tunnel {0}")]
-    Missing(String),
-    /// A translator's specification contradicts itself or its mechanism.
-    #[error("translator {device}: {reason}")]
-    BadTranslator {
-        /// The translator's device.
-        device: String,
-        /// The contradiction, in one sentence.
-        reason: String,
-    },
-    /// A translator or another device of that name is there.
-    #[error("there is a device {0} already")]
-    TranslatorExists(String),
-    /// No translator of that name is there.
-    #[error("there is no translator {0}")]
-    NoTranslator(String),
-    /// A system call or a command failed.
-    #[error("{doing}: {call} failed: {source}")]
-    System {
-        /// The work that failed, and its object.
-        doing: String,
-        /// The call or the command.
-        call: &'static str,
-        /// The system's words.
-        source: io::Error,
-    },
-    /// The kernel does not take the programs.
-    #[error("{doing}: {refusal}")]
-    Programs {
-        /// The work that failed, and its object.
-        doing: String,
-        /// The reason, as far as it is known.
-        refusal: Refusal,
-    },
-    /// The kernel does not tell what it does.
-    #[error("watching {watching}: {}", refusal.words())]
-    Watching {
-        /// The events that were to be watched.
-        watching: &'static str,
-        /// The reason, as far as it is known.
-        refusal: Refusal,
-    },
-    /// There is no run time to tell.
-    #[error("no run time is being measured: send run_time \"start\" first")]
-    NotMeasuring,
+/// The specification of a tunnel contradicts itself or its mechanism.
+pub(crate) fn bad_tunnel(device: &str, reason: impl std::fmt::Display) -> Error {
+    Error::bad_params(format!("tunnel {device}: {reason}"))
 }
 
-impl Error {
-    /// A system call or a command failed.
-    pub fn system(doing: impl Into<String>, call: &'static str, source: impl Into<io::Error>) -> Self {
-        Self::System { doing: doing.into(), call, source: source.into() }
-    }
+/// A tunnel of that name is there.
+pub(crate) fn tunnel_exists(device: &str) -> Error {
+    Error::new("tunnel-exists", format!("there is a tunnel {device} already"))
+}
 
-    /// The protocol document's code.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::BadSpec { .. } | Self::BadTranslator { .. } | Self::NotMeasuring => "bad-params",
-            Self::Exists(_) => "tunnel-exists",
-            Self::Missing(_) => "no-tunnel",
-            Self::TranslatorExists(_) => "translator-exists",
-            Self::NoTranslator(_) => "no-translator",
-            Self::System { .. } | Self::Programs { .. } | Self::Watching { .. } => "system",
-        }
-    }
+/// No tunnel of that name is there.
+pub(crate) fn no_tunnel(device: &str) -> Error {
+    Error::new(NO_TUNNEL, format!("there is no tunnel {device}"))
+}
+
+/// A translator's specification contradicts itself or its mechanism.
+pub(crate) fn bad_translator(device: &str, reason: impl std::fmt::Display) -> Error {
+    Error::bad_params(format!("translator {device}: {reason}"))
+}
+
+/// A translator or another device of that name is there.
+pub(crate) fn translator_exists(device: &str) -> Error {
+    Error::new("translator-exists", format!("there is a device {device} already"))
+}
+
+/// No translator of that name is there.
+pub(crate) fn no_translator(device: &str) -> Error {
+    Error::new("no-translator", format!("there is no translator {device}"))
+}
+
+/// There is no run time to tell.
+pub(crate) fn not_measuring() -> Error {
+    Error::bad_params("no run time is being measured: send run_time \"start\" first")
 }

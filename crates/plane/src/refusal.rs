@@ -6,6 +6,7 @@ use std::io;
 
 use aya::util::KernelVersion;
 use nix::errno::Errno;
+use sixbench_packet::Error;
 
 /// The first kernel that has all that the programs cannot do without (`bpf_redirect_neigh`).
 const NEEDED_KERNEL: (u8, u8) = (5, 10);
@@ -49,6 +50,22 @@ impl Refusal {
 }
 
 impl Refusal {
+    /// The error with that sentence, and with these facts for programs.
+    fn error(&self, message: String) -> Error {
+        let error = Error::new("system", message);
+        let mut error = match self.errno {
+            Some(number) => error.with_call("bpf", &io::Error::from_raw_os_error(number)),
+            None => error.with("call", "bpf"),
+        };
+        if !self.missing_capabilities.is_empty() {
+            error = error.with("missing_capabilities", self.missing_capabilities.clone());
+        }
+        match &self.needed_kernel {
+            Some(needed) => error.with("needed_kernel", needed.as_str()),
+            None => error,
+        }
+    }
+
     fn is_forbidden(&self) -> bool {
         self.errno == Some(libc::EPERM)
     }
@@ -63,6 +80,16 @@ impl Refusal {
         }
         words
     }
+}
+
+/// The kernel does not take the programs.
+pub(crate) fn refused(doing: impl std::fmt::Display, refusal: &Refusal) -> Error {
+    refusal.error(format!("{doing}: {refusal}"))
+}
+
+/// The kernel does not tell what it does.
+pub(crate) fn not_watched(watching: &str, refusal: &Refusal) -> Error {
+    refusal.error(format!("watching {watching}: {}", refusal.words()))
 }
 
 impl std::fmt::Display for Refusal {

@@ -7,7 +7,7 @@ use aya::programs::tp_btf::BtfTracePointLink;
 use aya::programs::{BtfTracePoint, ProgramError};
 use aya::{Btf, Ebpf, EbpfLoader, Pod};
 
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, not_watched};
 use crate::{Error, Result};
 
 /// Each program of an object, and its tracepoint.
@@ -103,7 +103,7 @@ impl Tracepoints {
 
 /// The error that nothing is watched.
 pub fn refused(watching: &'static str, error: &(dyn StdError + 'static)) -> Error {
-    Error::Watching { watching, refusal: Refusal::of(error) }
+    not_watched(watching, &Refusal::of(error))
 }
 
 fn failure(watching: &'static str) -> impl Fn(MapError) -> Error {
@@ -111,5 +111,5 @@ fn failure(watching: &'static str) -> impl Fn(MapError) -> Error {
 }
 
 fn missing(watching: &'static str, name: &str) -> Error {
-    Error::Watching { watching, refusal: Refusal::with_reason(format!("the object has no {name}")) }
+    not_watched(watching, &Refusal::with_reason(format!("the object has no {name}")))
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::counters::Counters;
 use crate::device::Device;
+use crate::error::{bad_tunnel, no_tunnel, not_measuring, tunnel_exists};
 use crate::features::Features;
 use crate::groups::Groups;
 use crate::program::{DECAPSULATE, ENCAPSULATE, Programs, RunTime};
@@ -88,10 +89,10 @@ impl Tunnels {
         let mut compiled = spec.compile()?;
         if spec.engine == Engine::Ebpf && matches!(spec.mapping, Mapping::Map(_)) {
             let reason = "engine \"ebpf\" does not support rules of MAP; use engine \"user\"".to_owned();
-            return Err(Error::BadSpec { device: spec.device.clone(), reason });
+            return Err(bad_tunnel(&spec.device, reason));
         }
         if self.tunnels.contains_key(&spec.device) {
-            return Err(Error::Exists(spec.device.clone()));
+            return Err(tunnel_exists(&spec.device));
         }
         let device = Device::make(spec)?;
         compiled.near_ifindex = device.near_ifindex;
@@ -128,7 +129,7 @@ impl Tunnels {
 
     /// Takes a tunnel away, and returns its last counters.
     pub fn remove(&mut self, device: &str) -> Result<Report> {
-        let tunnel = self.tunnels.get(device).ok_or_else(|| Error::Missing(device.to_owned()))?;
+        let tunnel = self.tunnels.get(device).ok_or_else(|| no_tunnel(device))?;
         let report = tunnel.report()?;
         self.tunnels.remove(device);
         self.share()?;
@@ -143,10 +144,10 @@ impl Tunnels {
         run_time: Option<RunTimeRequest>,
     ) -> Result<BTreeMap<String, Report>> {
         if let Some(device) = device.filter(|&device| !self.tunnels.contains_key(device)) {
-            return Err(Error::Missing(device.to_owned()));
+            return Err(no_tunnel(device));
         }
         if run_time == Some(RunTimeRequest::Stop) && self.statistics.is_none() {
-            return Err(Error::NotMeasuring);
+            return Err(not_measuring());
         }
         if run_time == Some(RunTimeRequest::Start) && self.statistics.is_none() {
             let statistics = enable_stats(Stats::RunTime).map_err(|error| {

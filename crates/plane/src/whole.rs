@@ -20,6 +20,7 @@ use sixbench_wire::siit::Ports;
 use sixbench_wire::{Span, echo, ipv4, protocol};
 
 use crate::abi::Outcome;
+use crate::error::bad_tunnel;
 use crate::slow::icmp;
 use crate::slow::rules::{self, Inner, Outer};
 use crate::spec::{MapDomain, Mapping, Payload, Spec};
@@ -334,7 +335,7 @@ impl Whole {
 }
 
 fn bad(end: &Spec, reason: String) -> Error {
-    Error::BadSpec { device: end.device.clone(), reason }
+    bad_tunnel(&end.device, reason)
 }
 
 /// Fails with a sentence if the ends of a border relay contradict each other: rules that give the same ports to

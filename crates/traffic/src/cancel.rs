@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use sixbench_measure::clock;
 
-use crate::{Error, Result};
+use crate::Result;
+use crate::error::cancelled;
 
 /// Blocking calls return at least this often, to see whether the session was stopped.
 pub const PATIENCE: Duration = Duration::from_millis(100);
@@ -30,7 +31,7 @@ impl Cancel {
 
     /// `Err(Cancelled)` once the flag is raised.
     pub fn check(&self) -> Result<()> {
-        if self.is_raised() { Err(Error::Cancelled) } else { Ok(()) }
+        if self.is_raised() { Err(cancelled()) } else { Ok(()) }
     }
 }
 

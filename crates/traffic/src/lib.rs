@@ -64,8 +64,9 @@ pub fn results() -> Value {
 
 /// The workload of that name, or `unknown-workload`.
 pub fn find(name: &str) -> Result<&'static dyn Workload> {
-    registry().iter().copied().find(|w| w.name() == name).ok_or_else(|| Error::UnknownWorkload {
-        name: name.to_owned(),
-        known: registry().iter().map(|w| w.name()).collect(),
+    registry().iter().copied().find(|w| w.name() == name).ok_or_else(|| {
+        let known: Vec<_> = registry().iter().map(|w| w.name()).collect();
+        let message = format!("there is no workload `{name}`; this agent knows {}", known.join(", "));
+        Error::new("unknown-workload", message)
     })
 }

@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 
 use serde_json::{Map, Value, json};
 
+use crate::error::bad_params;
 use crate::{Error, Result};
 
 /// One second.
@@ -103,13 +104,13 @@ impl<'a> Params<'a> {
     pub fn new(workload: &'static str, params: &'a Value) -> Result<Self> {
         match params {
             Value::Object(object) => Ok(Self { workload, object, known: Vec::new() }),
-            other => Err(Error::BadParams { workload, reason: format!("must be an object, not {}", shorten(other)) }),
+            other => Err(bad_params(workload, format!("must be an object, not {}", shorten(other)))),
         }
     }
 
     /// `bad-params` of this workload.
     pub fn refuse(&self, reason: impl Display) -> Error {
-        Error::BadParams { workload: self.workload, reason: reason.to_string() }
+        bad_params(self.workload, reason.to_string())
     }
 
     /// An integer in a range, or absent.
@@ -281,7 +282,7 @@ mod tests {
     use super::*;
 
     fn reason(error: Error) -> String {
-        assert_eq!(error.code(), "bad-params");
+        assert_eq!(error.code, "bad-params");
         error.to_string()
     }
 

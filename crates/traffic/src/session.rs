@@ -10,7 +10,8 @@ use sixbench_packet::LocalAddress;
 use sixbench_wire::token::Token;
 
 pub use crate::cancel::Cancel;
-use crate::{Error, Progress, Result};
+use crate::error::bad_params;
+use crate::{Progress, Result};
 
 /// One side of a trial's session.
 #[derive(Clone)]
@@ -167,10 +168,7 @@ impl<T: Serialize> Server for WritingServer<T> {
 pub(crate) fn only<'a>(workload: &'static str, endpoints: &'a [Endpoint]) -> Result<&'a Endpoint> {
     match endpoints {
         [endpoint] => Ok(endpoint),
-        _ => Err(Error::BadParams {
-            workload,
-            reason: "this workload runs between two addresses: leave out `also`".to_owned(),
-        }),
+        _ => Err(bad_params(workload, "this workload runs between two addresses: leave out `also`")),
     }
 }
 

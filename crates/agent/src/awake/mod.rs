@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sixbench_measure::clock;
 
-use crate::failure::{Failure, Outcome};
+use crate::error::{Error, Outcome};
 use crate::sys::{self, Counters};
 pub use spinner::{COMMAND, run as run_spinners};
 use spinner::{READY, Seen};
@@ -76,24 +76,24 @@ struct Spinners {
 }
 
 impl Spinners {
-    fn start(processors: &[usize]) -> Result<Self, Failure> {
+    fn start(processors: &[usize]) -> Result<Self, Error> {
         let (memory, counters) = Counters::shared(Seen::COUNTERS * processors.len())
-            .map_err(|error| Failure::system(DOING, "memfd_create", error))?;
+            .map_err(|error| Error::system(DOING, "memfd_create", error))?;
         let mut command = Command::new("/proc/self/exe");
         command.arg(COMMAND).args(processors.iter().map(usize::to_string));
         command.stdin(Stdio::from(memory)).stdout(Stdio::piped()).stderr(Stdio::null());
         sys::tie_to_this_thread(&mut command);
-        let mut child = command.spawn().map_err(|error| Failure::system(DOING, "clone", error))?;
+        let mut child = command.spawn().map_err(|error| Error::system(DOING, "clone", error))?;
         let output = child.stdout.take();
         // The process is ended by `drop` from here on.
         let spinners = Self { processors: processors.to_vec(), counters, child };
         let mut output =
-            BufReader::new(output.ok_or_else(|| Failure::new("internal", format!("{DOING}: it has no output")))?);
+            BufReader::new(output.ok_or_else(|| Error::new("internal", format!("{DOING}: it has no output")))?);
         let mut line = String::new();
         let heard = output.read_line(&mut line);
         if line.trim_end() != READY {
             return Err(
-                refusal(&line).unwrap_or_else(|| Failure::new("internal", format!("{DOING}: it ended ({heard:?})")))
+                refusal(&line).unwrap_or_else(|| Error::new("internal", format!("{DOING}: it ended ({heard:?})")))
             );
         }
         Ok(spinners)
@@ -117,10 +117,10 @@ impl Drop for Spinners {
 }
 
 /// The refusal that the process printed, if it did.
-fn refusal(line: &str) -> Option<Failure> {
+fn refusal(line: &str) -> Option<Error> {
     let mut output: Map<String, Value> = serde_json::from_str(line).ok()?;
     let message = output.remove("message")?.as_str()?.to_owned();
-    let mut failure = Failure::new("system", message);
+    let mut failure = Error::new("system", message);
     failure.context = output.remove("context")?.as_object()?.clone();
     Some(failure)
 }

@@ -29,7 +29,7 @@ use nix::unistd::Pid;
 use serde_json::json;
 use sixbench_measure::{clock, sys::scheduling};
 
-use crate::failure::Failure;
+use crate::error::Error;
 use crate::sys::Counters;
 
 /// The command that the agent starts itself with as this process. Processors follow. Standard input is the memory that
@@ -67,9 +67,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn spin(processors: &[usize]) -> Result<Infallible, Failure> {
+fn spin(processors: &[usize]) -> Result<Infallible, Error> {
     let counters = Counters::of(io::stdin().as_fd(), Seen::COUNTERS * processors.len())
-        .map_err(|error| Failure::system("sharing memory with the agent", "mmap", error))?;
+        .map_err(|error| Error::system("sharing memory with the agent", "mmap", error))?;
     // The memory is shared for as long as this process lives.
     let counters: &'static Counters = Box::leak(Box::new(counters));
     for (&processor, seen) in processors.iter().zip(Seen::each(counters)) {
@@ -77,17 +77,17 @@ fn spin(processors: &[usize]) -> Result<Infallible, Failure> {
         thread::Builder::new()
             .name(format!("awake-{processor}"))
             .spawn(move || watch(processor, &seen, &started))
-            .map_err(|error| Failure::system("starting a thread that keeps a processor awake", "clone", error))?;
-        hears.recv().map_err(|_| Failure::new("internal", "the thread that keeps a processor awake ended"))??;
+            .map_err(|error| Error::system("starting a thread that keeps a processor awake", "clone", error))?;
+        hears.recv().map_err(|_| Error::new("internal", "the thread that keeps a processor awake ended"))??;
     }
     println!("{READY}");
-    io::stdout().flush().map_err(|error| Failure::system("telling the agent", "write", error))?;
+    io::stdout().flush().map_err(|error| Error::system("telling the agent", "write", error))?;
     loop {
         thread::park();
     }
 }
 
-fn watch(processor: usize, seen: &Seen<'_>, started: &Sender<Result<(), Failure>>) {
+fn watch(processor: usize, seen: &Seen<'_>, started: &Sender<Result<(), Error>>) {
     match settle(processor).and_then(|()| PendingWork::of_this_processor()) {
         Ok(pending) => {
             seen.begin();
@@ -161,9 +161,9 @@ struct PendingWork {
 }
 
 impl PendingWork {
-    fn of_this_processor() -> Result<Self, Failure> {
+    fn of_this_processor() -> Result<Self, Error> {
         let socket = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)
-            .map_err(|error| Failure::system("making an unused socket", "socket", error))?;
+            .map_err(|error| Error::system("making an unused socket", "socket", error))?;
         Ok(Self { socket })
     }
 
@@ -177,13 +177,13 @@ impl PendingWork {
 }
 
 /// Puts the calling thread on a processor, behind all others that want it.
-fn settle(processor: usize) -> Result<(), Failure> {
+fn settle(processor: usize) -> Result<(), Error> {
     let mut set = CpuSet::new();
-    set.set(processor).and_then(|()| sched_setaffinity(Pid::from_raw(0), &set)).map_err(|error| {
-        Failure::system(format_args!("running on processor {processor}"), "sched_setaffinity", error)
-    })?;
+    set.set(processor)
+        .and_then(|()| sched_setaffinity(Pid::from_raw(0), &set))
+        .map_err(|error| Error::system(format_args!("running on processor {processor}"), "sched_setaffinity", error))?;
     scheduling::run_when_idle()
-        .map_err(|error| Failure::system("running on an idle processor", "sched_setscheduler", error))
+        .map_err(|error| Error::system("running on an idle processor", "sched_setscheduler", error))
 }
 
 #[cfg(test)]

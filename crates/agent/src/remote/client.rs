@@ -19,7 +19,7 @@ use super::limits::{self, Limits};
 use super::listening::Listening;
 use crate::answers::Answers;
 use crate::conversation::{self, Asker, Reply};
-use crate::failure::{Failure, Outcome};
+use crate::error::{Error, Outcome};
 use crate::lines::{Line, Lines};
 use crate::protocol::{Hello, Request};
 use crate::sessions::{self, Sessions};
@@ -116,12 +116,12 @@ impl Client<'_> {
         }
     }
 
-    fn reply(&mut self, request: Request) -> Result<Reply, Failure> {
+    fn reply(&mut self, request: Request) -> Result<Reply, Error> {
         let (sessions, op) = (&self.shared.sessions, request.op());
         let value = match request {
             Request::Hello(hello) => self.greet(&hello)?,
             _ if !self.visit.is_client() => {
-                return Err(Failure::new("not-greeted", format!("{op} arrived before hello")));
+                return Err(Error::new("not-greeted", format!("{op} arrived before hello")));
             }
             Request::Cpu {} => json!(cpu::sample()),
             Request::Counters {} => counters::read(None)?,
@@ -136,7 +136,7 @@ impl Client<'_> {
                 let message = format!(
                     "{op} is not for clients on other machines; they may ask for hello, serve, progress, finish, cancel, cpu, counters"
                 );
-                return Err(Failure::new("refused", message));
+                return Err(Error::new("refused", message));
             }
         };
         Ok(Reply::Now(value))
@@ -150,7 +150,7 @@ impl Client<'_> {
                 "{} clients are connected already; try again later, or start the server with a larger --max-clients",
                 full.max_clients
             );
-            Failure::new("busy", message)
+            Error::new("busy", message)
         })?;
         if !was_client {
             eprintln!(
@@ -177,14 +177,14 @@ impl Client<'_> {
     }
 
     /// The request with the address to bind, if it is within the limits.
-    fn admit(&self, mut serve: sessions::Serve) -> Result<sessions::Serve, Failure> {
+    fn admit(&self, mut serve: sessions::Serve) -> Result<sessions::Serve, Error> {
         if serve.peer.is_some() {
-            return Err(Failure::bad_request(
+            return Err(Error::bad_request(
                 "`peer` must be absent here: a client is known by its token, and by a cookie",
             ));
         }
         if !serve.also.is_empty() {
-            return Err(Failure::bad_request("`also` must be absent here: a client is served at one address"));
+            return Err(Error::bad_request("`also` must be absent here: a client is served at one address"));
         }
         self.host.limits.check(&serve.workload, &serve.params)?;
         serve.address = self.bind(serve.address.ip())?;
@@ -195,7 +195,7 @@ impl Client<'_> {
         Ok(serve)
     }
 
-    fn bind(&self, wanted: IpAddr) -> Result<LocalAddress, Failure> {
+    fn bind(&self, wanted: IpAddr) -> Result<LocalAddress, Error> {
         self.host.listening.bind(wanted, self.ours.into())
     }
 }

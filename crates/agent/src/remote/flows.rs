@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::{Map, Value};
 
 use super::limits::over_limit;
-use crate::failure::Failure;
+use crate::error::Error;
 
 /// The flows of all clients.
 pub struct Flows {
@@ -55,7 +55,7 @@ impl ClientFlows {
     ///
     /// # Errors
     /// `over-limit` with the limit, the option that raises it, and what is taken.
-    pub fn take(&self, workload: &str, params: &Map<String, Value>) -> Result<Held, Failure> {
+    pub fn take(&self, workload: &str, params: &Map<String, Value>) -> Result<Held, Error> {
         let count = flows_of(params);
         let mut all_taken = self.all.lock();
         let of_client = self.taken.load(Ordering::Relaxed);
@@ -98,7 +98,7 @@ mod tests {
 
     use super::*;
 
-    fn take(client: &ClientFlows, params: Value) -> Result<Held, Failure> {
+    fn take(client: &ClientFlows, params: Value) -> Result<Held, Error> {
         let Value::Object(params) = params else { panic!("an object") };
         client.take("tcp-stream", &params)
     }

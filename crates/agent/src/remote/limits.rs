@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::failure::Failure;
+use crate::error::Error;
 
 /// Sessions that a client may have at a time.
 pub const MAX_SESSIONS: usize = 8;
@@ -62,7 +62,7 @@ impl Limits {
     ///
     /// # Errors
     /// `over-limit` with the limit and what would be within it.
-    pub fn check(&self, workload: &str, params: &Map<String, Value>) -> Result<(), Failure> {
+    pub fn check(&self, workload: &str, params: &Map<String, Value>) -> Result<(), Error> {
         let asked = |key: &str| {
             debug_assert!(LIMITED.contains(&key), "{key} is not among the limited parameters");
             params.get(key).and_then(Value::as_u64).map(u128::from)
@@ -85,7 +85,7 @@ impl Limits {
 
     /// Fails if a flow has a higher rate than the limit, or varies: then it has only a mean rate, which cannot be
     /// compared with a limit.
-    fn check_rate(&self, params: &Map<String, Value>, asked: &impl Fn(&str) -> Option<u128>) -> Result<(), Failure> {
+    fn check_rate(&self, params: &Map<String, Value>, asked: &impl Fn(&str) -> Option<u128>) -> Result<(), Error> {
         let varies = |key: &&String| VARYING.iter().any(|begin| key.starts_with(begin));
         if let Some(key) = params.keys().find(varies) {
             let message = format!(
@@ -113,11 +113,11 @@ impl Limits {
 }
 
 /// Accepts a value that is absent, or within the limit.
-fn within_if_any(what: &str, asked: Option<u128>, most: u128, limit: &'static str) -> Result<(), Failure> {
+fn within_if_any(what: &str, asked: Option<u128>, most: u128, limit: &'static str) -> Result<(), Error> {
     asked.map_or(Ok(()), |asked| within(what, asked, most, limit))
 }
 
-fn within(what: &str, asked: u128, most: u128, limit: &'static str) -> Result<(), Failure> {
+fn within(what: &str, asked: u128, most: u128, limit: &'static str) -> Result<(), Error> {
     if asked <= most {
         return Ok(());
     }
@@ -129,9 +129,9 @@ fn within(what: &str, asked: u128, most: u128, limit: &'static str) -> Result<()
 }
 
 /// A refusal that names the limit and what would be within it.
-pub fn over_limit(message: String, limit: &'static str, most: u128) -> Failure {
+pub fn over_limit(message: String, limit: &'static str, most: u128) -> Error {
     let most = u64::try_from(most).unwrap_or(u64::MAX);
-    Failure::new("over-limit", message).with("limit", limit).with("most", most)
+    Error::new("over-limit", message).with("limit", limit).with("most", most)
 }
 
 #[cfg(test)]
@@ -143,7 +143,7 @@ mod tests {
     const LIMITS: Limits = Limits { max_rate_bps: 1_000_000, max_duration_s: 10 };
     const SECOND_NS: u64 = 1_000_000_000;
 
-    fn check(workload: &str, params: Value) -> Result<(), Failure> {
+    fn check(workload: &str, params: Value) -> Result<(), Error> {
         let Value::Object(params) = params else { panic!("an object") };
         LIMITS.check(workload, &params)
     }

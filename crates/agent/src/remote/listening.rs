@@ -4,7 +4,7 @@ use std::net::{IpAddr, UdpSocket};
 
 use sixbench_packet::LocalAddress;
 
-use crate::failure::Failure;
+use crate::error::Error;
 
 /// The addresses that a server was told to listen on.
 pub struct Listening {
@@ -19,7 +19,7 @@ impl Listening {
     ///
     /// # Errors
     /// `refused` where nothing of the family is listened on.
-    pub fn bind(&self, wanted: IpAddr, control: LocalAddress) -> Result<LocalAddress, Failure> {
+    pub fn bind(&self, wanted: IpAddr, control: LocalAddress) -> Result<LocalAddress, Error> {
         let is_served = |address: LocalAddress| self.addresses.contains(&address) || self.all_of(address).is_some();
         let is_usable =
             |address: &LocalAddress| is_served(*address) && !address.ip().is_unspecified() && is_here(*address);
@@ -33,7 +33,7 @@ impl Listening {
                 "this server has no {family} address; it listens on {}; let it listen on {family}, too",
                 listening.join(", ")
             );
-            Failure::new("refused", message)
+            Error::new("refused", message)
         })
     }
 
@@ -58,7 +58,7 @@ fn is_here(address: LocalAddress) -> bool {
 mod tests {
     use super::*;
 
-    fn bind(listening: &[&str], wanted: &str, control: &str) -> Result<String, Failure> {
+    fn bind(listening: &[&str], wanted: &str, control: &str) -> Result<String, Error> {
         let parse = |text: &str| text.parse::<LocalAddress>().expect("an address");
         let there = Listening { addresses: listening.iter().map(|text| parse(text)).collect() };
         there.bind(parse(wanted).ip(), parse(control)).map(|address| address.to_string())

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use sixbench_traffic::{Cancel, Endpoint, Progress, Server};
 
-use crate::failure::Failure;
+use crate::error::Error;
 
 /// The sessions of a node.
 pub struct Table {
@@ -68,14 +68,14 @@ impl Table {
         session: &str,
         endpoints: &[Endpoint],
         held: Option<Box<dyn Send>>,
-    ) -> Result<Reservation, Failure> {
+    ) -> Result<Reservation, Error> {
         let mut sessions = self.lock();
         let count = sessions.len();
         let Entry::Vacant(entry) = sessions.entry(session.to_owned()) else {
-            return Err(Failure::new("session-exists", format!("there is a session `{session}` already")));
+            return Err(Error::new("session-exists", format!("there is a session `{session}` already")));
         };
         if count >= self.most {
-            return Err(Failure::new("busy", format!("there are {} sessions already", self.most)));
+            return Err(Error::new("busy", format!("there are {} sessions already", self.most)));
         }
         let cancel = Cancel::default();
         let progress = endpoints.first().map(|endpoint| endpoint.progress.clone()).unwrap_or_default();
@@ -90,7 +90,7 @@ impl Table {
     }
 
     /// Takes the server of a session out; `None` when it has none to take.
-    pub fn take(self: &Arc<Self>, session: &str) -> Result<Option<Served>, Failure> {
+    pub fn take(self: &Arc<Self>, session: &str) -> Result<Option<Served>, Error> {
         let mut sessions = self.lock();
         let Session { cancel, stage, .. } = find_in(&mut sessions, session)?;
         match mem::replace(stage, Stage::Busy) {
@@ -103,12 +103,12 @@ impl Table {
     }
 
     /// Tells the workload of a session to end.
-    pub fn raise(&self, session: &str) -> Result<(), Failure> {
+    pub fn raise(&self, session: &str) -> Result<(), Error> {
         find_in(&mut self.lock(), session).map(|session| session.cancel.raise())
     }
 
     /// The progress of a session, which goes on being updated.
-    pub fn progress(&self, session: &str) -> Result<Progress, Failure> {
+    pub fn progress(&self, session: &str) -> Result<Progress, Error> {
         find_in(&mut self.lock(), session).map(|session| session.progress.clone())
     }
 
@@ -117,8 +117,8 @@ impl Table {
     }
 }
 
-fn find_in<'a>(sessions: &'a mut HashMap<String, Session>, name: &str) -> Result<&'a mut Session, Failure> {
-    sessions.get_mut(name).ok_or_else(|| Failure::new("no-session", format!("there is no session `{name}`")))
+fn find_in<'a>(sessions: &'a mut HashMap<String, Session>, name: &str) -> Result<&'a mut Session, Error> {
+    sessions.get_mut(name).ok_or_else(|| Error::new("no-session", format!("there is no session `{name}`")))
 }
 
 impl Reservation {

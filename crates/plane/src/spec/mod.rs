@@ -8,8 +8,9 @@ use serde::{Deserialize, Deserializer, de};
 use sixbench_wire::family::Family;
 use sixbench_wire::{gre, ipv4, ipv6};
 
+use crate::Result;
 use crate::abi::{self, Address4};
-use crate::{Error, Result};
+use crate::error::bad_tunnel;
 
 pub use mapping::{MapDomain, Mapping};
 
@@ -157,7 +158,7 @@ impl<'de> Deserialize<'de> for Tos {
 impl Spec {
     /// The struct that the programs need, without the indices of devices that are not there yet.
     pub fn compile(&self) -> Result<abi::Tunnel> {
-        self.check().map_err(|reason| Error::BadSpec { device: self.device.clone(), reason })?;
+        self.check().map_err(|reason| bad_tunnel(&self.device, reason))?;
         let mut tunnel = abi::Tunnel {
             overhead_bytes: self.overhead_bytes(),
             gre_key: Address4(self.gre_key.unwrap_or_default().to_be_bytes()),

@@ -11,12 +11,13 @@ use sixbench_wire::addresses::Net;
 use sixbench_wire::siit::{self, Domain};
 
 use super::MAC;
+use crate::Result;
 use crate::abi::{self, Embedding, Row};
 use crate::classifiers::{Classifiers, Place};
 use crate::counters::Traffic;
+use crate::error::bad_translator;
 use crate::features::Features;
 use crate::refusal::Refusal;
-use crate::{Error, Result};
 
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/translator.bpf.o"));
 /// The program on the egress of the translator's device.
@@ -119,8 +120,7 @@ impl Program {
         through_node: bool,
         features: Features,
     ) -> Result<Self> {
-        let translator = compile(settings, ifindex, through_node)
-            .map_err(|reason| Error::BadTranslator { device: device.to_owned(), reason })?;
+        let translator = compile(settings, ifindex, through_node).map_err(|reason| bad_translator(device, reason))?;
         let mut loader = EbpfLoader::new();
         loader.set_global("TRANSLATOR", &translator, true);
         let mut classifiers = Classifiers::load(format!("translator {device}"), features, &mut loader, OBJECT)?;

@@ -25,6 +25,7 @@ use sixbench_wire::virtio;
 use sixbench_wire::virtual_reassembly::{Amount, Taken, VirtualReassembly};
 
 use crate::device::{Device, far_name, ip};
+use crate::error::{no_translator, translator_exists};
 use crate::features::Features;
 use crate::slow::offload::{FrameHead, complete};
 use crate::slow::{BATCH, BUFFER_BYTES, ETHERTYPE_IPV4, ETHERTYPE_IPV6, RECEIVE_BUFFER_BYTES, wait};
@@ -75,7 +76,7 @@ impl Translators {
     pub fn add(&mut self, spec: &TranslatorSpec) -> Result<AddedTranslator> {
         let translator = spec.compile()?;
         if self.0.contains_key(&spec.device) || if_nametoindex(spec.device.as_str()).is_ok() {
-            return Err(Error::TranslatorExists(spec.device.clone()));
+            return Err(translator_exists(&spec.device));
         }
         let device =
             Device::pair(spec.device.clone(), "making the translator's device", &commands(spec), &settings(spec))?;
@@ -105,14 +106,14 @@ impl Translators {
 
     /// Takes a translator away, and returns its last counters.
     pub fn remove(&mut self, device: &str) -> Result<TranslatorReport> {
-        let running = self.0.remove(device).ok_or_else(|| Error::NoTranslator(device.to_owned()))?;
+        let running = self.0.remove(device).ok_or_else(|| no_translator(device))?;
         running.report()
     }
 
     /// Every translator's counters, or one's.
     pub fn counters(&self, device: Option<&str>) -> Result<BTreeMap<String, TranslatorReport>> {
         if let Some(device) = device.filter(|&device| !self.0.contains_key(device)) {
-            return Err(Error::NoTranslator(device.to_owned()));
+            return Err(no_translator(device));
         }
         let asked = self.0.iter().filter(|(name, _)| device.is_none_or(|device| device == name.as_str()));
         asked.map(|(name, running)| Ok((name.clone(), running.report()?))).collect()

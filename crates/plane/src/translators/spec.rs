@@ -2,8 +2,9 @@
 
 use sixbench_wire::siit;
 
+use crate::Result;
+use crate::error::bad_translator;
 use crate::spec::{Engine, MAX_NAME_BYTES, MIN_IPV6_MTU_BYTES, is_name};
-use crate::{Error, Result};
 
 /// A translator as it is asked for: `translator-add` in the protocol document.
 #[derive(Debug, Clone)]
@@ -30,7 +31,7 @@ impl TranslatorSpec {
 
     /// The core of such a translator.
     pub fn compile(&self) -> Result<siit::Translator> {
-        let bad = |reason| Error::BadTranslator { device: self.device.clone(), reason };
+        let bad = |reason| bad_translator(&self.device, reason);
         if !is_name(&self.device) || self.device.len() > MAX_NAME_BYTES {
             return Err(bad(format!("its device has a name of 1 to {MAX_NAME_BYTES} letters, digits or signs")));
         }

@@ -84,7 +84,7 @@ impl Lease {
     pub fn obtain(request: Request, tunnels: &SharedTunnels) -> Result<(Self, Given)> {
         let begun = Instant::now();
         if request.tunnel.as_ref().is_some_and(|tunnel| tunnel.contains_key("mtu_bytes")) {
-            return Err(Error::BadParams(format!(
+            return Err(Error::bad_params(format!(
                 "the broker's tunnel {}: its mtu_bytes is set already",
                 request.device
             )));
@@ -185,11 +185,11 @@ impl Request {
     }
 
     fn strange_answer(&self) -> Error {
-        Error::PeerLost(format!("asking the tunnel broker {}: its answer is to another question", self.broker()))
+        Error::peer_lost(format!("asking the tunnel broker {}: its answer is to another question", self.broker()))
     }
 
     fn other_lease(&self) -> Error {
-        Error::PeerLost(format!(
+        Error::peer_lost(format!(
             "renewing the lease of {} at the tunnel broker {}: it gave another lease; release that and ask again",
             self.device,
             self.broker()

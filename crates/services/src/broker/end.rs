@@ -31,7 +31,7 @@ pub struct End<'a> {
 impl End<'_> {
     /// The tunnel, checked as far as it can be without being made.
     pub fn spec(&self) -> Result<Spec> {
-        let refuse = |reason: String| Error::BadParams(format!("the broker's tunnel {}: {reason}", self.device));
+        let refuse = |reason: String| Error::bad_params(format!("the broker's tunnel {}: {reason}", self.device));
         if let Some(key) = SET_ALREADY.into_iter().find(|&key| self.options.contains_key(key)) {
             return Err(refuse(format!("its {key} is set already")));
         }
@@ -69,7 +69,7 @@ impl End<'_> {
 /// Takes an end away. Its orchestrator may have done so before.
 pub fn remove(tunnels: &SharedTunnels, device: &str) -> Result<()> {
     match lock(tunnels).remove(device) {
-        Ok(_) | Err(sixbench_plane::Error::Missing(_)) => Ok(()),
-        Err(error) => Err(error.into()),
+        Err(error) if error.code != sixbench_plane::error::NO_TUNNEL => Err(error),
+        _ => Ok(()),
     }
 }

@@ -9,6 +9,7 @@ use nix::poll::PollFlags;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::messages::{self, Answer, MAX_LINE_BYTES, Question};
+use crate::error::refused;
 use crate::worker::{Stop, Woken, wait};
 use crate::{Error, Result};
 
@@ -96,17 +97,17 @@ pub fn ask(local: IpAddr, broker: SocketAddr, question: &Question, patience: Pat
         let doing = format!("asking the tunnel broker {broker}");
         match trouble {
             Trouble::System(call, error) => Error::system(doing, call, error),
-            Trouble::Late => Error::Timeout(format!("{doing}: no answer in time")),
-            Trouble::Stopped => Error::Timeout(format!("{doing}: it was interrupted")),
-            Trouble::Closed => Error::PeerLost(format!("{doing}: it closed the connection without an answer")),
-            Trouble::TooLong => Error::PeerLost(format!("{doing}: its answer is longer than {MAX_LINE_BYTES} bytes")),
+            Trouble::Late => Error::timeout(format!("{doing}: no answer in time")),
+            Trouble::Stopped => Error::timeout(format!("{doing}: it was interrupted")),
+            Trouble::Closed => Error::peer_lost(format!("{doing}: it closed the connection without an answer")),
+            Trouble::TooLong => Error::peer_lost(format!("{doing}: its answer is longer than {MAX_LINE_BYTES} bytes")),
         }
     })?;
     match messages::read(&line) {
-        Some(Answer::Refused(reason)) => Err(Error::Refused { broker: broker.to_string(), reason }),
+        Some(Answer::Refused(reason)) => Err(refused(broker, reason)),
         Some(answer) => Ok(answer),
         None => {
-            Err(Error::PeerLost(format!("asking the tunnel broker {broker}: its answer does not follow the protocol")))
+            Err(Error::peer_lost(format!("asking the tunnel broker {broker}: its answer does not follow the protocol")))
         }
     }
 }

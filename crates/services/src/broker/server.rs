@@ -192,7 +192,7 @@ impl Drop for Broker {
 
 /// Checks the parameters. Returns the number of leases and their kind.
 fn check(start: &Start) -> Result<(u32, Goods)> {
-    let refuse = |reason: String| Error::BadParams(format!("broker-start: {reason}"));
+    let refuse = |reason: String| Error::bad_params(format!("broker-start: {reason}"));
     if !(1..=MAX_CLIENTS).contains(&start.max_clients) {
         return Err(refuse(format!("max_clients is {}, not 1 to {MAX_CLIENTS}", start.max_clients)));
     }

@@ -79,7 +79,7 @@ pub fn ask(request: &Request) -> Result<Ipv6OnlyAnswer> {
             let (Some(server), offered) = (offer.server, offer.yours) else { continue };
             let Some(wait_s) = offer.v6only_wait_s else {
                 let words = "without option 108 (RFC 8925): hosts of this link need IPv4";
-                return Err(Error::PeerLost(format!("{doing}: {server} offers {offered} {words}")));
+                return Err(Error::peer_lost(format!("{doing}: {server} offers {offered} {words}")));
             };
             let took_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
             return Ok(Ipv6OnlyAnswer { server, offered, wait_s: wait_s.max(MIN_V6ONLY_WAIT_S), asked, took_ns });
@@ -89,7 +89,7 @@ pub fn ask(request: &Request) -> Result<Ipv6OnlyAnswer> {
                 Some(error) => failed("send")(error),
                 None => {
                     let took_ms = request.timeout_ns / 1_000_000;
-                    Error::Timeout(format!("{doing}: no server answered {asked} messages in {took_ms} ms"))
+                    Error::timeout(format!("{doing}: no server answered {asked} messages in {took_ms} ms"))
                 }
             });
         }

@@ -64,7 +64,7 @@ impl Server {
 }
 
 fn check(request: &Request) -> Result<()> {
-    let refuse = |reason: String| Err(Error::BadParams(format!("dhcp-serve on {}: {reason}", request.device)));
+    let refuse = |reason: String| Err(Error::bad_params(format!("dhcp-serve on {}: {reason}", request.device)));
     let &Request { server, prefix_bits, first, last, lease_s, .. } = request;
     if !(1..=31).contains(&prefix_bits) {
         return refuse(format!("prefix_bits is {prefix_bits}, not 1 to 31"));

@@ -65,7 +65,7 @@ impl Advertiser {
 }
 
 fn check(request: &Request) -> Result<()> {
-    let refuse = |reason: String| Err(Error::BadParams(format!("router-advertise on {}: {reason}", request.device)));
+    let refuse = |reason: String| Err(Error::bad_params(format!("router-advertise on {}: {reason}", request.device)));
     let count = request.prefixes.len() + request.pref64.len();
     if count > MAX_PREFIXES {
         return refuse(format!("there are {count} prefixes, more than {MAX_PREFIXES}"));

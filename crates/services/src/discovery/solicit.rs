@@ -82,7 +82,7 @@ pub fn solicit_for<T>(
         if end.is_some_and(|end| Instant::now() >= end) {
             return Err(match refusal.filter(|_| solicitations == 0) {
                 Some(error) => Error::system(format!("soliciting a router on {}", request.device), "sendmsg", error),
-                None => Error::Timeout(format!(
+                None => Error::timeout(format!(
                     "soliciting a router on {}: none answered {solicitations} solicitations{wanted} in {} ms",
                     request.device,
                     request.timeout_ns / 1_000_000

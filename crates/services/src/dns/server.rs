@@ -98,7 +98,7 @@ impl Server {
 }
 
 fn responder(request: &Request) -> Result<Responder> {
-    let refuse = |reason: String| Error::BadParams(format!("dns-start: {reason}"));
+    let refuse = |reason: String| Error::bad_params(format!("dns-start: {reason}"));
     if !(1..=MAX_ADDRESSES).contains(&request.addresses.len()) {
         return Err(refuse(format!("there are {} addresses, not 1 to {MAX_ADDRESSES}", request.addresses.len())));
     }

@@ -106,7 +106,7 @@ impl Forwarder {
 }
 
 fn check(interfaces: &[String], groups: &[Groups]) -> Result<()> {
-    let refuse = |reason: String| Err(Error::BadParams(format!("multicast-forward: {reason}")));
+    let refuse = |reason: String| Err(Error::bad_params(format!("multicast-forward: {reason}")));
     if !(2..=table::MAX_INTERFACES).contains(&interfaces.len()) {
         return refuse(format!("there are {} interfaces, not 2 to {}", interfaces.len(), table::MAX_INTERFACES));
     }

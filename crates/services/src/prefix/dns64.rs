@@ -69,13 +69,13 @@ pub fn ask(resolver: SocketAddr, timeout_ns: u64) -> Result<Discovered> {
                 Err(NoPrefix::NoAnswer) => (),
                 // A resolver that has just begun, and has not read its zones yet, says so.
                 Err(NoPrefix::Failed(SERVER_FAILURE)) => refusal = Some(io::Error::other("server failure")),
-                Err(wrong) => return Err(Error::PeerLost(format!("{doing}: it answered {}", wrong.words()))),
+                Err(wrong) => return Err(Error::peer_lost(format!("{doing}: it answered {}", wrong.words()))),
             }
         }
         if end.is_some_and(|end| Instant::now() >= end) {
             let why = refusal.map(|error| format!(" ({error})")).unwrap_or_default();
             let took_ms = timeout_ns / 1_000_000;
-            return Err(Error::Timeout(format!("{doing}: it answered none of {asked} questions in {took_ms} ms{why}")));
+            return Err(Error::timeout(format!("{doing}: it answered none of {asked} questions in {took_ms} ms{why}")));
         }
     }
 }

@@ -84,7 +84,7 @@ pub struct Relay {
 impl Relay {
     /// Accepts connections and datagrams when this returns, in the namespace of this thread.
     pub fn start(request: &Request) -> Result<Self> {
-        let refuse = |reason: String| Error::BadParams(format!("relay-start: {reason}"));
+        let refuse = |reason: String| Error::bad_params(format!("relay-start: {reason}"));
         if request.prefix.bits != PREFIX_BITS {
             return Err(refuse(format!("the prefix has {} bits, not {PREFIX_BITS}", request.prefix.bits)));
         }

@@ -265,7 +265,7 @@ mod tests {
 
     fn reason(value: Value, plain: Plain) -> String {
         let error = read(&value, plain).unwrap_err();
-        assert_eq!(error.code(), "bad-params");
+        assert_eq!(error.code, "bad-params");
         error.to_string().replace("parameters of w: ", "")
     }
 

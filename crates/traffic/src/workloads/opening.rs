@@ -15,9 +15,10 @@ use crate::cookie::{COOKIE_BYTES, Doorkeeper, Kind, Message, Verdict};
 use crate::datagram::HEADER_BYTES;
 use crate::datagram_socket::{self, PATIENCE, wait_for_datagram};
 use crate::df::Df;
+use crate::error::timeout;
 use crate::session::{Cancel, Endpoint};
 use crate::socket::Buffers;
-use crate::{Error, Result, error_queue};
+use crate::{Result, error_queue};
 
 /// The first wait for an answer; each is twice the one before.
 const FIRST_WAIT_NS: u64 = 100_000_000;
@@ -103,7 +104,7 @@ pub fn ask(socket: &impl AsFd, endpoint: &Endpoint, check: impl Fn() -> Result<(
         let now_ns = clock::monotonic_ns();
         if now_ns - started_ns >= TIMEOUT_NS {
             let doing = format!("asking {} port {} for a cookie by UDP", endpoint.peer, endpoint.port);
-            return Err(Error::Timeout { doing, after_ns: TIMEOUT_NS });
+            return Err(timeout(doing, TIMEOUT_NS));
         }
         if now_ns >= again_ns {
             // A datagram that cannot be sent is lost; it is sent again.
@@ -139,7 +140,7 @@ fn check_order(control: &Control, endpoint: &Endpoint) -> Result<()> {
         return Ok(());
     }
     let doing = format!("waiting at {} for a client that echoes a cookie", endpoint.address);
-    Err(Error::Timeout { doing, after_ns: waited_ns })
+    Err(timeout(doing, waited_ns))
 }
 
 /// The next datagram, which stays in the socket, with all its bytes where it may be of the exchange; nothing where none

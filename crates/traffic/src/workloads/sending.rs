@@ -106,7 +106,7 @@ pub struct SentTally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Error;
+    use crate::error::cancelled;
     use crate::workloads::pacing::Pace;
 
     /// Notes the calls that it gets.
@@ -119,7 +119,7 @@ mod tests {
     impl Sender for Noting {
         fn send(&mut self, phase: Phase, flow: &mut Flow, count: u64) -> Result<()> {
             if self.fails {
-                return Err(Error::Cancelled);
+                return Err(cancelled());
             }
             self.calls.push(format!("{phase:?} {count} from {}", flow.sent()));
             flow.note_sent(count as usize, clock::monotonic_ns());

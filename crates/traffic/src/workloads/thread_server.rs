@@ -8,6 +8,7 @@ use std::time::Duration;
 use sixbench_measure::clock;
 
 use super::tcp::Stop;
+use crate::error::cancelled;
 use crate::session::{Cancel, Finish, Server};
 use crate::sys::interrupt::Sleeper;
 use crate::{Error, Result};
@@ -125,7 +126,7 @@ impl<T: Send + 'static> Server<T> for ThreadServer<T> {
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(result)) => result,
             Some(Err(panic)) => std::panic::resume_unwind(panic),
-            None => Err(Error::Cancelled),
+            None => Err(cancelled()),
         }
     }
 }

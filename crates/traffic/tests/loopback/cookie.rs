@@ -130,6 +130,6 @@ fn a_server_whose_client_never_came_says_so() {
     let server = serve_anybody("udp-rr", V4, &json!({"count": 5}));
     let error =
         server.finish(&Finish { sent: None, timeout_ns: 50 * MS, first_silence_ns: None }).expect_err("nobody came");
-    assert_eq!(error.code(), "timeout");
+    assert_eq!(error.code, "timeout");
     assert!(error.to_string().contains("a client that echoes a cookie"), "{error}");
 }

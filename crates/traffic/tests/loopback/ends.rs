@@ -21,8 +21,8 @@ fn cancel_ends_both_sides() {
                 let never = Finish { sent: Some(5), timeout_ns: u64::MAX, first_silence_ns: None };
                 let finish = scope.spawn(move || server.finish(&never));
                 cancel.raise();
-                assert_eq!(client.join().unwrap().unwrap_err().code(), "cancelled", "{name}");
-                assert_eq!(finish.join().unwrap().unwrap_err().code(), "cancelled", "{name}");
+                assert_eq!(client.join().unwrap().unwrap_err().code, "cancelled", "{name}");
+                assert_eq!(finish.join().unwrap().unwrap_err().code, "cancelled", "{name}");
             });
         }
     }
@@ -40,7 +40,7 @@ fn servers_to_which_nobody_comes_end_at_their_timeout() {
     ] {
         let finish = Finish { sent: None, timeout_ns: 400 * MS, first_silence_ns: None };
         let error = serve(name, V4, &params).finish(&finish).unwrap_err();
-        assert_eq!(error.code(), code, "{name}");
+        assert_eq!(error.code, code, "{name}");
         assert!(error.to_string().contains(words), "{name}: {error}");
         // One that nobody finishes ends when it is dropped.
         drop(serve(name, V4, &params));
@@ -55,7 +55,7 @@ fn clients_whose_server_is_gone_say_where_they_connected_to() {
             let port = server.port();
             drop(server);
             let error = run(name, address, port, &params).unwrap_err();
-            assert_eq!(error.code(), "system");
+            assert_eq!(error.code, "system");
             let place = std::net::SocketAddr::new(address, port);
             assert!(error.to_string().contains(&format!("connecting to {place}: connect failed")), "{error}");
         }

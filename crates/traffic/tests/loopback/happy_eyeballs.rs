@@ -82,5 +82,5 @@ fn other_workloads_have_one_address() {
         .serve_at(&[endpoint(V6, 0), endpoint(V4, 0)], &json!({"count": 1}), &Cancel::default())
         .err()
         .unwrap();
-    assert_eq!(error.code(), "bad-params");
+    assert_eq!(error.code, "bad-params");
 }

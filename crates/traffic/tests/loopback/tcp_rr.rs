@@ -142,8 +142,8 @@ fn a_cancel_ends_both_sides() {
         stream.read_exact(&mut [0; 64]).unwrap();
         std::mem::forget(stream);
     });
-    assert_eq!(error.code(), "cancelled");
-    assert_eq!(cancelled_finish(NAME, &forever).code(), "cancelled");
+    assert_eq!(error.code, "cancelled");
+    assert_eq!(cancelled_finish(NAME, &forever).code, "cancelled");
 }
 
 #[test]

@@ -246,9 +246,9 @@ fn a_cancel_ends_both_sides() {
     for name in NAMES {
         let server = serve(name, V4, &forever);
         let port = server.port();
-        assert_eq!(cancelled_run(name, port, forever.clone(), || ()).code(), "cancelled");
+        assert_eq!(cancelled_run(name, port, forever.clone(), || ()).code, "cancelled");
         drop(server);
         assert!(TcpStream::connect((V4, port)).is_err());
-        assert_eq!(cancelled_finish(name, &forever).code(), "cancelled");
+        assert_eq!(cancelled_finish(name, &forever).code, "cancelled");
     }
 }

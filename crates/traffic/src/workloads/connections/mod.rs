@@ -161,7 +161,7 @@ mod tests {
             json!({"timeout_ns": 0}),
             json!({"duration_ns": 1}),
         ] {
-            assert_eq!(ConnectionsParams::parse(&params).err().unwrap().code(), "bad-params", "{params}");
+            assert_eq!(ConnectionsParams::parse(&params).err().unwrap().code, "bad-params", "{params}");
         }
     }
 

@@ -127,7 +127,7 @@ mod tests {
             json!({"rate_per_s": 1, "duration_ns": 1, "prefix": "2001:db8::/95"}),
             json!({"rate_per_s": 1, "duration_ns": 1, "prefix": "198.18.0.0/15"}),
         ] {
-            assert_eq!(Settings::parse(&params).err().unwrap().code(), "bad-params", "{params}");
+            assert_eq!(Settings::parse(&params).err().unwrap().code, "bad-params", "{params}");
         }
     }
 }

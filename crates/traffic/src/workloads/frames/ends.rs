@@ -8,8 +8,9 @@ use socket2::Socket;
 use super::layout::FrameAddresses;
 use super::reading::Sought;
 use super::{NAME, Settings, next_hop, session_socket};
+use crate::error::bad_params;
 use crate::session::Endpoint;
-use crate::{Error, Result, datagram_socket};
+use crate::{Result, datagram_socket};
 
 /// The addresses of one side.
 #[derive(Clone)]
@@ -26,7 +27,7 @@ impl Ends {
     /// The ends of a session with these addresses, the path's own first. There are two where frames go natively, and
     /// else one.
     pub fn new(endpoints: &[Endpoint], settings: &Settings, is_client: bool) -> Result<Self> {
-        let refuse = |reason: &str| Err(Error::BadParams { workload: NAME, reason: reason.to_owned() });
+        let refuse = |reason: &str| Err(bad_params(NAME, reason));
         match (endpoints, settings.native.is_any()) {
             ([path], false) => Ok(Self { path: path.clone(), native: None, is_client }),
             ([path, native], true) if path.address.is_ipv4() == native.address.is_ipv4() => {
@@ -77,7 +78,7 @@ impl Ends {
         let (native, native_ifindex) = next_hop::towards(native, socket)?;
         if native_ifindex != ifindex {
             let reason = "frames of both families have to leave by one interface; here they have one each".to_owned();
-            return Err(Error::BadParams { workload: NAME, reason });
+            return Err(bad_params(NAME, reason));
         }
         Ok((path, Some(native), ifindex))
     }

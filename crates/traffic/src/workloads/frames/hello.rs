@@ -9,10 +9,11 @@ use sixbench_measure::clock;
 use socket2::Socket;
 
 use super::layout::{FCS_BYTES, MARK_BYTES, headers_bytes};
+use crate::Result;
 use crate::datagram::{HEADER_BYTES, decode_number, encode_number};
 use crate::datagram_socket::wait_for_datagram;
+use crate::error::timeout;
 use crate::session::Endpoint;
-use crate::{Error, Result};
 
 /// The kind of these datagrams in [`encode_number`], other than that of the end of a flow.
 const PHASE: u8 = 7;
@@ -35,7 +36,7 @@ pub fn send(socket: &Socket, endpoint: &Endpoint, payload_bytes: usize, check: i
         let waited_ns = clock::monotonic_ns() - started_ns;
         if waited_ns >= TIMEOUT_NS {
             let doing = format!("telling {} port {} the size of the frames by UDP", endpoint.peer, endpoint.port);
-            return Err(Error::Timeout { doing, after_ns: waited_ns });
+            return Err(timeout(doing, waited_ns));
         }
         // A datagram that cannot be sent is lost; it is sent again.
         let _ = socket.send(&message);
@@ -60,7 +61,7 @@ pub fn receive(socket: &Socket, endpoint: &Endpoint, check: impl Fn() -> Result<
         let after_ns = clock::monotonic_ns() - started_ns;
         if after_ns >= TIMEOUT_NS {
             let doing = format!("waiting at {} for the size of the client's frames", endpoint.address);
-            return Err(Error::Timeout { doing, after_ns });
+            return Err(timeout(doing, after_ns));
         }
     }
 }

@@ -33,10 +33,11 @@ use self::ports::PortChoice;
 use self::steps::Steps;
 use super::directions::Direction;
 use super::pacing::{DEFAULT_SPIN_NS, MAX_PPS};
+use crate::Result;
+use crate::error::bad_params;
 use crate::ledger::MAX_SEQUENCES;
 use crate::params::{self, Limit, Params, SECOND_NS};
 use crate::session::{Cancel, Endpoint, Server, TypedWorkload};
-use crate::{Error, Result};
 
 /// The workload.
 pub struct Frames;
@@ -117,7 +118,7 @@ impl Settings {
     /// The parameters of a session between these addresses, the path's own first.
     fn of_session(endpoints: &[Endpoint], params: &Value, is_client: bool) -> Result<Self> {
         let Some(path) = endpoints.first() else {
-            return Err(Error::BadParams { workload: NAME, reason: "there is no address".to_owned() });
+            return Err(bad_params(NAME, "there is no address"));
         };
         Self::parse(params, path.address.ip(), is_client)
     }
@@ -244,7 +245,7 @@ mod tests {
 
     fn reason(params: Value, address: IpAddr) -> String {
         let error = Settings::parse(&params, address, true).unwrap_err();
-        assert_eq!(error.code(), "bad-params");
+        assert_eq!(error.code, "bad-params");
         error.to_string()
     }
 
@@ -302,7 +303,7 @@ mod tests {
         let ends = [V6, V4].map(Endpoint::on_loopback);
         assert!(Ends::new(&ends, &settings, true).is_ok());
         for wrong in [&ends[..1], &[ends[0].clone(), ends[0].clone()][..]] {
-            assert_eq!(Ends::new(wrong, &settings, true).err().unwrap().code(), "bad-params");
+            assert_eq!(Ends::new(wrong, &settings, true).err().unwrap().code, "bad-params");
         }
         let none = Settings::parse(&json!({"frame_bytes": 84, "rate_pps": 1, "count": 1}), V6, true).unwrap();
         assert!(Ends::new(&ends, &none, true).is_err());

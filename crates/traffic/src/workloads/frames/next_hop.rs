@@ -9,6 +9,7 @@ use socket2::Socket;
 
 use super::NAME;
 use super::layout::FrameAddresses;
+use crate::error::{bad_params, timeout};
 use crate::session::Endpoint;
 use crate::{Error, Result, sys};
 
@@ -43,16 +44,18 @@ pub fn towards(endpoint: &Endpoint, socket: &Socket) -> Result<(FrameAddresses, 
         std::thread::sleep(PAUSE);
     }
     let doing = format!("waiting for the Ethernet address of {next_hop} on {}", link.name);
-    Err(Error::Timeout { doing, after_ns: (ATTEMPTS * PAUSE.as_nanos() as usize) as u64 })
+    Err(timeout(doing, (ATTEMPTS * PAUSE.as_nanos() as usize) as u64))
 }
 
 fn ethernet_of(link: &Link, peer: IpAddr) -> Result<[u8; 6]> {
-    link.ethernet.ok_or_else(|| Error::BadParams {
-        workload: NAME,
-        reason: format!(
-            "packets to {peer} leave by {}, which is no Ethernet interface: frames need one at both hosts",
-            link.name
-        ),
+    link.ethernet.ok_or_else(|| {
+        bad_params(
+            NAME,
+            format!(
+                "packets to {peer} leave by {}, which is no Ethernet interface: frames need one at both hosts",
+                link.name
+            ),
+        )
     })
 }
 

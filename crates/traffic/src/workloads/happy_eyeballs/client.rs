@@ -14,6 +14,7 @@ use super::EyeballsParams;
 use super::account::{Account, AccountTally};
 use super::attempt::{Attempts, Ended};
 use super::race::{Next, Race};
+use crate::error::timeout;
 use crate::workloads::tcp::connecting::{Route, reason};
 use crate::workloads::tcp::options::GrantedOptions;
 use crate::workloads::tcp::{PATIENCE, Preamble, Role, Stop, io as tcp_io};
@@ -95,7 +96,7 @@ impl Session<'_> {
         let doing = format!("connecting to {}", self.names);
         Err(match error {
             Some(error) if error.kind() != io::ErrorKind::TimedOut => Error::system(doing, "connect", error),
-            _ => Error::Timeout { doing, after_ns: self.params.timeout_ns },
+            _ => timeout(doing, self.params.timeout_ns),
         })
     }
 

@@ -99,7 +99,7 @@ mod tests {
             json!({"duration_ns": 1}),
             json!({"a_after_ns": -1}),
         ] {
-            assert_eq!(read(params.clone()).err().unwrap().code(), "bad-params", "{params}");
+            assert_eq!(read(params.clone()).err().unwrap().code, "bad-params", "{params}");
         }
     }
 }

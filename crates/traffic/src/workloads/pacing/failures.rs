@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use nix::errno::Errno;
 
+use crate::Result;
+use crate::error::timeout;
 use crate::params::SECOND_NS;
-use crate::{Error, Result};
 
 /// Time after which the run has failed if nothing at all could be sent.
 const NO_PROGRESS_NS: u64 = 10 * SECOND_NS;
@@ -24,7 +25,7 @@ impl SendFailures {
         let since_ns = *self.since_ns.get_or_insert(now_ns);
         let after_ns = now_ns.saturating_sub(since_ns);
         if after_ns >= NO_PROGRESS_NS {
-            return Err(Error::Timeout { doing: format!("{doing} (the last error was {errno:?})"), after_ns });
+            return Err(timeout(format!("{doing} (the last error was {errno:?})"), after_ns));
         }
         let counts = !matches!(errno, Errno::EAGAIN | Errno::EINTR);
         if counts {

@@ -128,7 +128,7 @@ mod tests {
             json!({"count": 1, "message_bytes": 64}),
         ] {
             let error = Settings::parse(&params, [127, 0, 0, 1].into()).err().unwrap();
-            assert_eq!(error.code(), "bad-params", "{params}");
+            assert_eq!(error.code, "bad-params", "{params}");
         }
     }
 }

@@ -10,12 +10,12 @@ use super::direction::DirectionResult;
 use super::prober::Prober;
 use super::session::{CONNECTION_PATIENCE, Control};
 use super::{Settings, direction};
+use crate::Result;
 use crate::session::Endpoint;
 use crate::strays::Strays;
 use crate::workloads::opening;
 use crate::workloads::tcp::{Preamble, Role, Stop, connect};
 use crate::workloads::window::Window;
-use crate::{Error, Result};
 
 pub fn run(endpoint: &Endpoint, settings: &Settings, stop: &Stop) -> Result<ClientResult> {
     let from = cpu::sample();
@@ -27,8 +27,8 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, stop: &Stop) -> Result<Clie
     if endpoint.cookie {
         match opening::ask(prober.socket(), endpoint, || stop.check()) {
             // Where no datagram gets through, TCP still tells what it settles on.
-            Ok(()) | Err(Error::Timeout { .. }) => {}
-            Err(error) => return Err(error),
+            Err(error) if error.code != "timeout" => return Err(error),
+            _ => {}
         }
     }
     let forward = direction::measure(&mut prober, endpoint, settings, stop, &beginning, || {

@@ -113,7 +113,7 @@ mod tests {
             json!({"forget": "yes"}),
             json!({"duration_ns": 1}),
         ] {
-            assert_eq!(Settings::parse(&params).err().unwrap().code(), "bad-params", "{params}");
+            assert_eq!(Settings::parse(&params).err().unwrap().code, "bad-params", "{params}");
         }
     }
 }

@@ -12,6 +12,7 @@ use super::direction::DirectionResult;
 use super::prober::Prober;
 use super::session::{CONNECTION_PATIENCE, Control};
 use super::{NAME, Settings, direction};
+use crate::error::timeout;
 use crate::session::{Cancel, Endpoint, Server};
 use crate::strays::Strays;
 use crate::workloads::tcp::acceptor::again_where_taken;
@@ -154,7 +155,7 @@ fn check(control: &thread_server::Control) -> Result<()> {
     control.check()?;
     match control.order() {
         Some(order) if order.is_overdue(clock::monotonic_ns()) => {
-            Err(Error::Timeout { doing: format!("finishing {NAME}"), after_ns: order.finish.timeout_ns })
+            Err(timeout(format!("finishing {NAME}"), order.finish.timeout_ns))
         }
         _ => Ok(()),
     }
@@ -175,10 +176,7 @@ fn wait_for(
             Ok(_) => {}
             Err(RecvTimeoutError::Timeout) if clock::monotonic_ns() - started_ns < patience_ns => {}
             Err(_) => {
-                return Err(Error::Timeout {
-                    doing: format!("waiting for a connection of {NAME}"),
-                    after_ns: patience_ns,
-                });
+                return Err(timeout(format!("waiting for a connection of {NAME}"), patience_ns));
             }
         }
     }

@@ -13,6 +13,7 @@ use super::prober::Prober;
 use super::transfer;
 use super::{NAME, Settings};
 use crate::df::Df;
+use crate::error::{peer_lost, timeout};
 use crate::session::Endpoint;
 use crate::workloads::tcp::{PATIENCE, Stop, io as tcp_io};
 use crate::{Error, Result};
@@ -73,7 +74,7 @@ impl<'a> Control<'a> {
             }
             match self.hear()? {
                 None if clock::monotonic_ns() - heard_ns >= patience_ns => {
-                    return Err(Error::Timeout { doing: self.doing(), after_ns: patience_ns });
+                    return Err(timeout(self.doing(), patience_ns));
                 }
                 None => {}
                 Some(DONE) => return Ok(received_bytes),
@@ -82,10 +83,7 @@ impl<'a> Control<'a> {
                     heard_ns = clock::monotonic_ns();
                 }
                 Some(_) => {
-                    return Err(Error::PeerLost {
-                        doing: self.doing(),
-                        what: "sent a message that is not allowed".into(),
-                    });
+                    return Err(peer_lost(self.doing(), "sent a message that is not allowed"));
                 }
             }
         }

@@ -104,7 +104,7 @@ pub fn listen_at_all(endpoints: &[Endpoint], options: &TcpOptions) -> Result<(Ve
 pub fn again_where_taken<T>(tries: usize, mut bind: impl FnMut() -> Result<T>) -> Result<T> {
     for _ in 1..tries {
         match bind() {
-            Err(Error::System { source, .. }) if source.kind() == io::ErrorKind::AddrInUse => {}
+            Err(error) if error.kind() == Some(io::ErrorKind::AddrInUse) => {}
             outcome => return outcome,
         }
     }

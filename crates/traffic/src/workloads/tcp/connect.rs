@@ -9,6 +9,7 @@ use sixbench_measure::clock;
 use socket2::{Protocol, SockAddr, Socket, Type};
 
 use super::{PATIENCE, Preamble, Stop, TcpOptions, io as tcp_io};
+use crate::error::{cancelled, timeout};
 use crate::{Endpoint, Error, Result, socket};
 
 /// Connects with these options from the endpoint's address to its peer. Returns the connection, whose calls give up
@@ -23,9 +24,9 @@ pub fn connect(endpoint: &Endpoint, options: &TcpOptions, timeout_ns: u64, stop:
     let deadline_ns = started_ns.saturating_add(timeout_ns);
     match wait_for_connect(&socket, &peer.into(), deadline_ns, stop) {
         Ok(()) => {}
-        Err(_) if stop.is_raised() => return Err(Error::Cancelled),
+        Err(_) if stop.is_raised() => return Err(cancelled()),
         Err(e) if e.kind() == io::ErrorKind::TimedOut => {
-            return Err(Error::Timeout { doing: format!("connecting to {peer}"), after_ns: timeout_ns });
+            return Err(timeout(format!("connecting to {peer}"), timeout_ns));
         }
         Err(e) => return Err(Error::system(format!("connecting to {peer}"), "connect", e)),
     }

@@ -10,6 +10,7 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use sixbench_measure::clock;
 
 use super::{PATIENCE, Stop};
+use crate::error::cancelled;
 use crate::{Error, Result, sys};
 
 /// Calls made on a connection that is ready before the others have their turn.
@@ -102,7 +103,7 @@ impl<S: Driven> Driver<S> {
                 match self.joining.recv_timeout(PATIENCE) {
                     Ok(stream) => streams.push(stream),
                     Err(RecvTimeoutError::Timeout) => {}
-                    Err(RecvTimeoutError::Disconnected) => return Err(Error::Cancelled),
+                    Err(RecvTimeoutError::Disconnected) => return Err(cancelled()),
                 }
                 continue;
             };

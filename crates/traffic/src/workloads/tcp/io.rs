@@ -10,6 +10,7 @@ use socket2::SockRef;
 
 use super::{PATIENCE, Stop};
 use crate::Error;
+use crate::error::{cancelled, peer_lost, timeout};
 
 /// The largest buffer for data that is generated or discarded.
 pub const MAX_BUFFER_BYTES: usize = 1 << 20;
@@ -31,8 +32,8 @@ impl Failure {
     /// The error of what was being done.
     pub fn explain(self, doing: &str, timeout_ns: u64) -> Error {
         match self {
-            Failure::Stopped => Error::Cancelled,
-            Failure::Late => Error::Timeout { doing: doing.to_owned(), after_ns: timeout_ns },
+            Failure::Stopped => cancelled(),
+            Failure::Late => timeout(doing, timeout_ns),
             Failure::Closed => lost(doing, &io::ErrorKind::UnexpectedEof.into()),
             Failure::Io(error) => lost(doing, &error),
         }
@@ -46,7 +47,7 @@ pub fn lost(doing: &str, error: &io::Error) -> Error {
         io::ErrorKind::UnexpectedEof => "closed the connection".to_owned(),
         _ => format!("was lost: {error}"),
     };
-    Error::PeerLost { doing: doing.to_owned(), what }
+    peer_lost(doing, what)
 }
 
 /// True if a blocking call merely ran into its timeout or a signal.

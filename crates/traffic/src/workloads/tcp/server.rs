@@ -9,6 +9,7 @@ use serde::Serialize;
 use sixbench_measure::{clock, cpu};
 
 use super::{Acceptor, Admit, Stop, TcpOptions, Worker, Workers};
+use crate::error::cancelled;
 use crate::workloads::cpu_watch::{CpuWatch, Edges};
 use crate::{Endpoint, Error, Finish, Result, Server};
 
@@ -64,7 +65,7 @@ impl<A: Serve> Server<A::Tally> for AdmittingServer<A> {
         let deadline_ns = clock::monotonic_ns().saturating_add(finish.timeout_ns);
         self.workers.wait(self.connections, Some(deadline_ns), &self.doing)?;
         // There is one, as this ends it once.
-        self.end().ok_or(Error::Cancelled)
+        self.end().ok_or_else(cancelled)
     }
 }
 
@@ -133,7 +134,7 @@ impl<C: Send + 'static> Server<CountingResult<C>> for CountingServer<C> {
         let deadline_ns = clock::monotonic_ns().saturating_add(finish.timeout_ns);
         self.workers.wait(1, Some(deadline_ns), &self.doing)?;
         // The thread that ended without an error has counted.
-        let counts = self.end().ok_or(Error::Cancelled)?;
+        let counts = self.end().ok_or_else(cancelled)?;
         Ok(CountingResult { counts, cpu: self.cpu.take().and_then(CpuWatch::end) })
     }
 }

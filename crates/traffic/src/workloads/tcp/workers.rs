@@ -8,6 +8,7 @@ use std::time::Duration;
 use sixbench_measure::clock;
 
 use super::{PATIENCE, Stop};
+use crate::error::timeout;
 use crate::{Error, Result};
 
 /// The streams' threads, as a whole. When one fails, the others are stopped.
@@ -60,7 +61,7 @@ impl Workers {
                     self.stop.check()?;
                     if left_ns == 0 {
                         let doing = format!("{doing} ({ended} of {streams} did)");
-                        return Err(Error::Timeout { doing, after_ns: now_ns - started_ns });
+                        return Err(timeout(doing, now_ns - started_ns));
                     }
                 }
             }

@@ -97,7 +97,7 @@ mod tests {
             json!({"count": 1, "message_bytes": (1_u64 << 30) + 1}),
             json!({"count": 1, "window_bytes": 1}),
         ] {
-            assert_eq!(params::read("tcp-rr", &params, RrParams::read).err().unwrap().code(), "bad-params", "{params}");
+            assert_eq!(params::read("tcp-rr", &params, RrParams::read).err().unwrap().code, "bad-params", "{params}");
         }
     }
 }

@@ -7,6 +7,7 @@ use sixbench_wire::token::Token;
 
 use super::NAME;
 use super::params::{SharedWindow, StreamParams};
+use crate::error::bad_params;
 use crate::params::Limit;
 use crate::workloads::cpu_watch::Edges;
 use crate::workloads::tcp::Role;
@@ -126,7 +127,7 @@ struct Terms {
 }
 
 fn refuse(shared: &SharedWindow, why: &str) -> Error {
-    Error::BadParams { workload: NAME, reason: format!("`shared_window` {:?}: {why}", shared.name) }
+    bad_params(NAME, format!("`shared_window` {:?}: {why}", shared.name))
 }
 
 fn lock<T>(cell: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -15,6 +15,7 @@ use socket2::SockRef;
 use super::beginning::{Beginning, End};
 use super::params::{ReceiveMode, StreamParams};
 use super::tally::{self, StreamsTally, Tally};
+use crate::error::{peer_lost, timeout};
 use crate::series::Series;
 use crate::workloads::cpu_watch::{CpuWatch, Edges};
 use crate::workloads::tcp::drive::{Advance, Driven, Driver, Joiner, driver};
@@ -226,7 +227,7 @@ impl Driven for Receiver {
             return Ok(true);
         }
         if self.expected_bytes.is_some() && now_ns.saturating_sub(self.progress_ns) > STALL_NS {
-            return Err(Error::Timeout { doing: self.window.doing.clone(), after_ns: STALL_NS });
+            return Err(timeout(&self.window.doing, STALL_NS));
         }
         Ok(false)
     }
@@ -272,7 +273,7 @@ impl Receiver {
     /// The sender closed: the end of all its bytes, or too early.
     fn closed(&self) -> Result<()> {
         let received_bytes = self.tally.received_bytes;
-        let lost = |what: String| Err(Error::PeerLost { doing: self.window.doing.clone(), what });
+        let lost = |what: String| Err(peer_lost(&self.window.doing, what));
         match self.expected_bytes {
             Some(expected) if received_bytes == expected => {
                 // It waits for this, and others of this thread may still be at work.

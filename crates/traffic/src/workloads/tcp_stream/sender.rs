@@ -14,6 +14,7 @@ use super::beginning::{Beginning, End};
 use super::output::{Completions, Output};
 use super::params::{SendMode, StreamParams};
 use super::watch::{Watch, WatchTally};
+use crate::error::{peer_lost, timeout};
 use crate::pages::Placed;
 use crate::workloads::cpu_watch::Edges;
 use crate::workloads::tcp::drive::{Advance, Driven, Driver, driver};
@@ -294,7 +295,7 @@ impl Sender {
             }
             Ok(_) => {
                 let what = "sent data on a connection that it should only receive on".to_owned();
-                Err(Error::PeerLost { doing: doing.clone(), what })
+                Err(peer_lost(doing, what))
             }
             Err(e) if tcp_io::is_pause(&e) => Ok(Advance::Waiting),
             Err(e) => Err(tcp_io::lost(doing, &e)),
@@ -323,7 +324,7 @@ impl Deadline {
         match self.limit_ns {
             Some(after_ns) if lasted_ns > after_ns => {
                 let doing = format!("{} until the receiver ends{}", shared.doing, shared.params.also_awaited());
-                Err(Error::Timeout { doing, after_ns })
+                Err(timeout(doing, after_ns))
             }
             _ => Ok(()),
         }
@@ -345,10 +346,7 @@ impl Stall {
         match self.since {
             Some((since_ns, before)) if before == progress => {
                 if now_ns.saturating_sub(since_ns) > STALL_NS {
-                    return Err(Error::Timeout {
-                        doing: format!("{doing} and waiting for progress"),
-                        after_ns: STALL_NS,
-                    });
+                    return Err(timeout(format!("{doing} and waiting for progress"), STALL_NS));
                 }
             }
             _ => self.since = Some((now_ns, progress)),

@@ -18,6 +18,7 @@ use socket2::SockRef;
 use super::TransactionParams;
 use super::flight::{Failed, Flight, Plan, Step};
 use super::phase::{Next, Phase, PhaseTally};
+use crate::error::timeout;
 use crate::params::Limit;
 use crate::workloads::tcp::options::GrantedOptions;
 use crate::workloads::tcp::{PATIENCE, Preamble, Role, STALL_NS, Stop, connect, io as tcp_io};
@@ -258,6 +259,6 @@ impl Patience {
             return Ok(());
         }
         let doing = format!("{} (last failure: {})", self.doing, failure.reason());
-        Err(Error::Timeout { doing, after_ns: self.limit_ns })
+        Err(timeout(doing, self.limit_ns))
     }
 }

@@ -163,7 +163,7 @@ mod tests {
             json!({"count": 1, "rate_per_s": 0}),
             json!({"count": 1, "first_close": "both"}),
         ] {
-            assert_eq!(read(params.clone()).err().unwrap().code(), "bad-params", "{params}");
+            assert_eq!(read(params.clone()).err().unwrap().code, "bad-params", "{params}");
         }
     }
 }

@@ -15,6 +15,7 @@ use sixbench_wire::token::Token;
 use slab::Slab;
 
 use super::{FirstClose, Kind, TransactionParams, request, response};
+use crate::error::{cancelled, peer_lost};
 use crate::strays::Strays;
 use crate::workloads::cpu_watch::Edges;
 use crate::workloads::tcp::acceptor::{self, PreambleReader, Proof};
@@ -50,7 +51,7 @@ pub fn serve(
     params: &TransactionParams,
     cancel: &Cancel,
 ) -> Result<Box<dyn Server<ServerResult>>> {
-    let Some(&Endpoint { token, .. }) = endpoints.first() else { return Err(Error::Cancelled) };
+    let Some(&Endpoint { token, .. }) = endpoints.first() else { return Err(cancelled()) };
     let (listeners, port) = acceptor::listen_at_all(endpoints, &params.options)?;
     let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|e| Error::system(WATCHING, "epoll_create1", e))?;
     for (listener, name) in listeners.iter().zip((LAST_LISTENER..=FIRST_LISTENER).rev()) {
@@ -341,7 +342,7 @@ impl Serving<'_> {
     fn end(self) -> Result<ServedTally> {
         if self.proof.is_none() {
             let doing = format!("serving connections of {}", names(&self.rules.endpoints));
-            return Err(Error::PeerLost { doing, what: "never proved itself".to_owned() });
+            return Err(peer_lost(doing, "never proved itself"));
         }
         Ok(self.served.tally(self.rules.endpoints.len() > 1))
     }

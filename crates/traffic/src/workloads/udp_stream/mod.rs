@@ -178,12 +178,9 @@ impl Settings {
 fn traffic(params: &mut Params, address: IpAddr) -> Result<Traffic> {
     let family = if address.is_ipv4() { "IPv4" } else { "IPv6" };
     let most = max_payload_bytes(address);
-    let bytes = params.size("datagram_bytes", HEADER_BYTES as u64..=most).map_err(|error| match error {
-        Error::BadParams { workload, reason } => {
-            Error::BadParams { workload, reason: format!("{reason} (the UDP payload that {family} can carry)") }
-        }
-        other => other,
-    })?;
+    let bytes = params
+        .size("datagram_bytes", HEADER_BYTES as u64..=most)
+        .map_err(|error| Error::bad_params(format!("{error} (the UDP payload that {family} can carry)")))?;
     let rate_pps = params.integer("rate_pps", 1..=MAX_PPS)?;
     let rate_bps = params.integer("rate_bps", 1..=MAX_BPS)?;
     if rate_pps.is_some() && rate_bps.is_some() {
@@ -215,7 +212,7 @@ mod tests {
 
     fn reason(params: Value, address: IpAddr) -> String {
         let error = Settings::parse(&params, address).unwrap_err();
-        assert_eq!(error.code(), "bad-params");
+        assert_eq!(error.code, "bad-params");
         error.to_string()
     }
 

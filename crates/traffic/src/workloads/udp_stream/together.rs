@@ -7,6 +7,7 @@ use socket2::Socket;
 use super::{NAME, Settings};
 use crate::df::Df;
 use crate::egress::Egress;
+use crate::error::bad_params;
 use crate::params::Params;
 use crate::session::Endpoint;
 use crate::{Error, Result, path_mtu, sys};
@@ -78,7 +79,7 @@ impl Together {
         match (self.segmentation, decided) {
             (Segmentation::Always, Err(error)) => Err(error),
             (Segmentation::Always, Ok((_, Some(reason)))) => {
-                Err(Error::BadParams { workload: NAME, reason: format!("`segmentation` cannot be `always`: {reason}") })
+                Err(bad_params(NAME, format!("`segmentation` cannot be `always`: {reason}")))
             }
             (_, Ok((egress, None))) if segments > 1 && (takes(self.segmentation, &egress)) => {
                 sys::set_socket_option(socket, libc::SOL_UDP, libc::UDP_SEGMENT, payload_bytes as i32)
