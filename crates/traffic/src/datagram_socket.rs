@@ -13,7 +13,7 @@ use sixbench_measure::clock;
 use sixbench_packet::LocalAddress;
 use socket2::{Protocol, SockRef, Socket, Type};
 
-pub use crate::cancel::PATIENCE;
+use crate::cancel::PATIENCE;
 use crate::df::Df;
 use crate::socket::{self, Buffers};
 use crate::{Error, Result, sys};

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sixbench_packet::LocalAddress;
 use sixbench_wire::token::Token;
 
-pub use crate::cancel::Cancel;
+use crate::cancel::Cancel;
 use crate::error::bad_params;
 use crate::{Progress, Result};
 

@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::tcp::{PATIENCE, Stop};
+use crate::cancel::{PATIENCE, Stop};
 use crate::sys::interrupt::Sleeper;
 use crate::{Error, Result};
 

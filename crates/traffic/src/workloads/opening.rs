@@ -11,12 +11,13 @@ use sixbench_measure::clock;
 use socket2::{SockRef, Socket};
 
 use super::thread_server::Control;
+use crate::cancel::{Cancel, PATIENCE};
 use crate::cookie::{COOKIE_BYTES, Doorkeeper, Kind, Message, Verdict};
 use crate::datagram::HEADER_BYTES;
-use crate::datagram_socket::{self, PATIENCE, wait_for_datagram};
+use crate::datagram_socket::{self, wait_for_datagram};
 use crate::df::Df;
 use crate::error::timeout;
-use crate::session::{Cancel, Endpoint};
+use crate::session::Endpoint;
 use crate::socket::Buffers;
 use crate::{Result, error_queue};
 

@@ -7,9 +7,9 @@ use sixbench_measure::clock::BothClocks;
 use sixbench_measure::cpu;
 
 use super::server_span::ServerSpan;
-use super::tcp::Stop;
 use super::thread_server::{Control, Order};
 use crate::Result;
+use crate::cancel::Stop;
 
 /// A side that takes datagrams or frames. A silence is one of [`super::server_span::QUIET`].
 pub trait Receiver: Sized {

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use sixbench_measure::clock;
 
-use super::tcp::Stop;
+use crate::cancel::{Cancel, Stop};
 use crate::error::cancelled;
-use crate::session::{Cancel, Finish, Server};
+use crate::session::{Finish, Server};
 use crate::sys::interrupt::Sleeper;
 use crate::{Error, Result};
 

@@ -13,8 +13,9 @@ use socket2::Socket;
 use super::held::{CHECK, Destinations, Failed, Held, Step};
 use super::round::{Next, Round};
 use super::{ConnectionsParams, Transport, allow_descriptors};
+use crate::cancel::Stop;
+use crate::workloads::tcp::connecting;
 use crate::workloads::tcp::options::GrantedOptions;
-use crate::workloads::tcp::{Stop, connecting};
 use crate::{Endpoint, Error, Result, sys};
 
 /// Connections begun before those under way have their turn.

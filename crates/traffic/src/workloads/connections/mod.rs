@@ -16,7 +16,8 @@ use serde_json::{Value, json};
 use sixbench_wire::token::Token;
 
 use super::pacing::Interval;
-use super::tcp::{Stop, TcpOptions};
+use super::tcp::TcpOptions;
+use crate::cancel::Stop;
 use crate::params::{self, Params, SECOND_NS};
 use crate::session::{TypedWorkload, only};
 use crate::{Cancel, Endpoint, Error, Result, Server};

@@ -13,11 +13,12 @@ use sixbench_measure::clock;
 
 use super::held::CHECK;
 use super::{ANSWER_BYTES, ConnectionsParams, REQUEST_BYTES, Transport, allow_descriptors, answer, round_of};
+use crate::cancel::Stop;
 use crate::df::Df;
 use crate::socket::Buffers;
 use crate::strays::Strays;
 use crate::workloads::cpu_watch::Edges;
-use crate::workloads::tcp::{CountingResult, CountingServer, Stop, acceptor, io as tcp_io};
+use crate::workloads::tcp::{CountingResult, CountingServer, acceptor, io as tcp_io};
 use crate::{Cancel, Endpoint, Error, Result, Server, datagram_socket, sys};
 
 /// Connections that one wait tells of at most.

@@ -13,6 +13,7 @@ use socket2::Socket;
 use super::answers::{AnswerTally, Answers};
 use super::message::{self, MAX_ANSWER_BYTES, QUESTION_BYTES};
 use super::{PORT, Settings};
+use crate::cancel::Stop;
 use crate::datagram::Phase;
 use crate::datagram_socket::{self, wait_until};
 use crate::df::Df;
@@ -20,7 +21,6 @@ use crate::session::Endpoint;
 use crate::socket::Buffers;
 use crate::workloads::pacing::{Flow, Pace};
 use crate::workloads::sending::{Sender, send_phases};
-use crate::workloads::tcp::Stop;
 use crate::workloads::window::Window;
 use crate::{Error, Result};
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use sixbench_wire::addresses::Prefix6;
 
 use super::pacing::Interval;
-use super::tcp::Stop;
+use crate::cancel::Stop;
 use crate::params::{self, Params, SECOND_NS};
 use crate::session::{TypedWorkload, only};
 use crate::{Cancel, Endpoint, Result, Server};

@@ -8,9 +8,10 @@ use sixbench_wire::addresses::Prefix6;
 
 use super::message::{MAX_ANSWER_BYTES, reply};
 use super::{NAME, PORT, Settings};
+use crate::cancel::Cancel;
 use crate::datagram_socket;
 use crate::df::Df;
-use crate::session::{Cancel, Endpoint, Server};
+use crate::session::{Endpoint, Server};
 use crate::socket::Buffers;
 use crate::strays::Strays;
 use crate::workloads::receiving::{Receiver, receive_until_ordered};

@@ -34,10 +34,11 @@ use self::steps::Steps;
 use super::directions::Direction;
 use super::pacing::{DEFAULT_SPIN_NS, MAX_PPS};
 use crate::Result;
+use crate::cancel::Cancel;
 use crate::error::bad_params;
 use crate::ledger::MAX_SEQUENCES;
 use crate::params::{self, Limit, Params, SECOND_NS};
-use crate::session::{Cancel, Endpoint, Server, TypedWorkload};
+use crate::session::{Endpoint, Server, TypedWorkload};
 
 /// The workload.
 pub struct Frames;

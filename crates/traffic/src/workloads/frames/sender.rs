@@ -16,12 +16,11 @@ use super::stamps::{Stamper, Stamps, Wanted};
 use super::steps::Steps;
 use super::{NAME, Settings};
 use crate::Result;
+use crate::cancel::{PATIENCE, Stop};
 use crate::datagram::Phase;
-use crate::datagram_socket::PATIENCE;
 use crate::sys::xsk;
 use crate::workloads::pacing::{Flow, Pace, SendFailures, WaitTally, Waits};
 use crate::workloads::sending::{Sender, SentTally, send_phases};
-use crate::workloads::tcp::Stop;
 
 /// Pause where the kernel has no room.
 const PAUSE_NS: u64 = 20_000;

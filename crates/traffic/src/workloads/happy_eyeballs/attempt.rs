@@ -10,7 +10,7 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use sixbench_measure::clock;
 
-use crate::workloads::tcp::PATIENCE;
+use crate::cancel::PATIENCE;
 use crate::workloads::tcp::connecting::Route;
 use crate::{Error, Result};
 

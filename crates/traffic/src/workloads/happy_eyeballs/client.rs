@@ -14,10 +14,11 @@ use super::EyeballsParams;
 use super::account::{Account, AccountTally};
 use super::attempt::{Attempts, Ended};
 use super::race::{Next, Race};
+use crate::cancel::{PATIENCE, Stop};
 use crate::error::timeout;
 use crate::workloads::tcp::connecting::{Route, reason};
 use crate::workloads::tcp::options::GrantedOptions;
-use crate::workloads::tcp::{PATIENCE, Preamble, Role, Stop, io as tcp_io};
+use crate::workloads::tcp::{Preamble, Role, io as tcp_io};
 use crate::workloads::window::Window;
 use crate::{Endpoint, Error, Result};
 

@@ -11,8 +11,9 @@ mod race;
 use serde_json::{Value, json};
 
 use self::race::Rules;
-use super::tcp::{Stop, TcpOptions};
+use super::tcp::TcpOptions;
 use super::tcp_transactions;
+use crate::cancel::Stop;
 use crate::params::{self, Params, SECOND_NS};
 use crate::session::TypedWorkload;
 use crate::{Cancel, Endpoint, Result, Server};

@@ -11,10 +11,11 @@ use super::prober::Prober;
 use super::session::{CONNECTION_PATIENCE, Control};
 use super::{Settings, direction};
 use crate::Result;
+use crate::cancel::Stop;
 use crate::session::Endpoint;
 use crate::strays::Strays;
 use crate::workloads::opening;
-use crate::workloads::tcp::{Preamble, Role, Stop, connect};
+use crate::workloads::tcp::{Preamble, Role, connect};
 use crate::workloads::window::Window;
 
 pub fn run(endpoint: &Endpoint, settings: &Settings, stop: &Stop) -> Result<ClientResult> {

@@ -12,9 +12,9 @@ use super::prober::{Prober, Spent};
 use super::trace::Trace;
 use super::transfer::{self, TransferTally};
 use super::ways::{self, Greeting, Kernel, KernelTally, Probed, ProbedTally};
+use crate::cancel::Stop;
 use crate::df::Df;
 use crate::session::Endpoint;
-use crate::workloads::tcp::Stop;
 use crate::{Result, path_mtu};
 
 /// A wait for an acknowledgement is at least this many round trips.

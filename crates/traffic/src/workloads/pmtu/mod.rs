@@ -18,7 +18,8 @@ mod ways;
 
 use serde_json::{Value, json};
 
-use super::tcp::{Stop, TcpOptions};
+use super::tcp::TcpOptions;
+use crate::cancel::Stop;
 use crate::params::{self, Params, SECOND_NS};
 use crate::session::{TypedWorkload, only};
 use crate::{Cancel, Endpoint, Result, Server};

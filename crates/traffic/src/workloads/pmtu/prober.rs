@@ -11,13 +11,13 @@ use sixbench_packet::ReceiveBatch;
 use socket2::Socket;
 
 use super::message::{Kind, MESSAGE_BYTES, Message, header_bytes};
+use crate::cancel::Stop;
 use crate::cookie::{Doorkeeper, Verdict};
 use crate::datagram_socket;
 use crate::df::Df;
 use crate::error_queue::{self, IcmpError, Queued};
 use crate::session::Endpoint;
 use crate::socket::Buffers;
-use crate::workloads::tcp::Stop;
 use crate::workloads::tcp::io::pattern;
 use crate::{Error, Result};
 

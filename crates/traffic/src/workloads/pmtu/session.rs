@@ -12,10 +12,11 @@ use socket2::SockRef;
 use super::prober::Prober;
 use super::transfer;
 use super::{NAME, Settings};
+use crate::cancel::{PATIENCE, Stop};
 use crate::df::Df;
 use crate::error::{peer_lost, timeout};
 use crate::session::Endpoint;
-use crate::workloads::tcp::{PATIENCE, Stop, io as tcp_io};
+use crate::workloads::tcp::io as tcp_io;
 use crate::{Error, Result};
 
 /// "I am about to send by TCP": the connection is made, and read to its end.

@@ -9,8 +9,8 @@ use super::message::small_packet_bytes;
 use super::prober::{HOP_LIMIT, Prober, Sent, What};
 use super::search::MAX_PROBES;
 use crate::Result;
+use crate::cancel::Stop;
 use crate::df::Df;
-use crate::workloads::tcp::Stop;
 
 /// Linux sends a destination at most one Time Exceeded a second after a burst of six (`icmp_ratelimit`,
 /// `net.ipv6.icmp.ratelimit`): a router that did not answer is asked again after this.

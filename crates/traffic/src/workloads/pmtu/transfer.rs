@@ -10,9 +10,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use sixbench_measure::clock;
 
+use crate::cancel::Stop;
 use crate::workloads::tcp::info::TcpInfo;
+use crate::workloads::tcp::io as tcp_io;
 use crate::workloads::tcp::preamble::PREAMBLE_BYTES;
-use crate::workloads::tcp::{Stop, io as tcp_io};
 use crate::{Error, Result};
 
 /// Interval between looks at the state of the connection.

@@ -14,7 +14,8 @@ use sixbench_wire::token::Token;
 use socket2::{Protocol, SockRef, Type};
 
 use super::preamble::PREAMBLE_BYTES;
-use super::{PATIENCE, Preamble, Stop, TcpOptions, io as tcp_io};
+use super::{Preamble, TcpOptions, io as tcp_io};
+use crate::cancel::{PATIENCE, Stop};
 use crate::{Endpoint, Error, Result, socket};
 
 /// Time that a connection has to send its preamble: a lost segment or two after a handshake that itself had losses. A

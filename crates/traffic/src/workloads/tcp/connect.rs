@@ -8,7 +8,8 @@ use nix::sys::socket::{setsockopt, sockopt};
 use sixbench_measure::clock;
 use socket2::{Protocol, SockAddr, Socket, Type};
 
-use super::{PATIENCE, Preamble, Stop, TcpOptions, io as tcp_io};
+use super::{Preamble, TcpOptions, io as tcp_io};
+use crate::cancel::{PATIENCE, Stop};
 use crate::error::{cancelled, timeout};
 use crate::{Endpoint, Error, Result, socket};
 

@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use sixbench_measure::clock;
 
-use super::{PATIENCE, Stop};
+use crate::cancel::{PATIENCE, Stop};
 use crate::error::cancelled;
 use crate::{Error, Result, sys};
 

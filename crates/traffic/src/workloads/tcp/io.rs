@@ -8,8 +8,8 @@ use std::time::Duration;
 use sixbench_measure::clock;
 use socket2::SockRef;
 
-use super::{PATIENCE, Stop};
 use crate::Error;
+use crate::cancel::{PATIENCE, Stop};
 use crate::error::{cancelled, peer_lost, timeout};
 
 /// The largest buffer for data that is generated or discarded.

@@ -18,7 +18,5 @@ pub use preamble::{Preamble, Role};
 pub use server::{AdmittingServer, CountingResult, CountingServer, Serve};
 pub use workers::{Starter, Worker, Workers};
 
-pub use crate::cancel::{PATIENCE, Stop};
-
 /// Time without movement that is a failure, for any parameters.
 pub const STALL_NS: u64 = 10_000_000_000;

@@ -8,7 +8,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use sixbench_measure::{clock, cpu};
 
-use super::{Acceptor, Admit, Stop, TcpOptions, Worker, Workers};
+use super::{Acceptor, Admit, TcpOptions, Worker, Workers};
+use crate::cancel::Stop;
 use crate::error::cancelled;
 use crate::workloads::cpu_watch::{CpuWatch, Edges};
 use crate::{Endpoint, Error, Finish, Result, Server};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use sixbench_measure::clock;
 
-use super::{PATIENCE, Stop};
+use crate::cancel::{PATIENCE, Stop};
 use crate::error::timeout;
 use crate::{Error, Result};
 

@@ -7,12 +7,13 @@ use socket2::SockRef;
 
 use super::RrParams;
 use super::link::Link;
+use crate::cancel::Stop;
 use crate::datagram::Phase;
 use crate::workloads::asking::{Asked, Asker, Lengths, Outcome, ask_phases};
 use crate::workloads::guard::Guard;
 use crate::workloads::round_trips::RoundTripTally;
 use crate::workloads::tcp::options::GrantedOptions;
-use crate::workloads::tcp::{Preamble, Role, Stop, connect, io as tcp_io};
+use crate::workloads::tcp::{Preamble, Role, connect, io as tcp_io};
 use crate::{Endpoint, Result};
 
 /// Connects, warms up, measures.

@@ -10,14 +10,13 @@ use socket2::SockRef;
 
 use super::RrParams;
 use super::link::Link;
+use crate::cancel::{PATIENCE, Stop};
 use crate::strays::Strays;
 use crate::workloads::cpu_watch::{CpuWatch, Edges};
 use crate::workloads::guard::Guard;
 use crate::workloads::tcp::io::Failure;
 use crate::workloads::tcp::options::GrantedOptions;
-use crate::workloads::tcp::{
-    Admit, AdmittingServer, PATIENCE, Preamble, Role, Serve, Starter, Stop, Worker, Workers, io as tcp_io,
-};
+use crate::workloads::tcp::{Admit, AdmittingServer, Preamble, Role, Serve, Starter, Worker, Workers, io as tcp_io};
 use crate::{Cancel, Endpoint, Error, Result, Server};
 
 /// Listens for the one connection of a session.

@@ -21,7 +21,8 @@ use sixbench_measure::clock;
 use self::params::StreamParams;
 use self::receiver::{ReceiverResult, Receivers};
 use self::sender::{SenderResult, Senders};
-use super::tcp::{Preamble, Role, Stop, Workers, connect};
+use super::tcp::{Preamble, Role, Workers, connect};
+use crate::cancel::Stop;
 use crate::session::{TypedWorkload, only};
 use crate::{Cancel, Endpoint, Result, Server};
 

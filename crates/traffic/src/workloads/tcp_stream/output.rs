@@ -14,7 +14,7 @@ use serde::Serialize;
 use sixbench_packet::error_queue;
 
 use super::params::SendMode;
-use crate::workloads::tcp::PATIENCE;
+use crate::cancel::PATIENCE;
 use crate::{Error, Result, sys};
 
 /// Completions are looked for after this many sends. The kernel gathers those that follow each other into one.

@@ -15,12 +15,13 @@ use socket2::SockRef;
 use super::beginning::{Beginning, End};
 use super::params::{ReceiveMode, StreamParams};
 use super::tally::{self, StreamsTally, Tally};
+use crate::cancel::Stop;
 use crate::error::{peer_lost, timeout};
 use crate::series::Series;
 use crate::workloads::cpu_watch::{CpuWatch, Edges};
 use crate::workloads::tcp::drive::{Advance, Driven, Driver, Joiner, driver};
 use crate::workloads::tcp::options::GrantedOptions;
-use crate::workloads::tcp::{Role, STALL_NS, Starter, Stop, Worker, io as tcp_io};
+use crate::workloads::tcp::{Role, STALL_NS, Starter, Worker, io as tcp_io};
 use crate::{Endpoint, Error, Progress, Result};
 
 /// A read takes at least this much where it is there.

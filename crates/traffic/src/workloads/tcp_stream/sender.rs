@@ -14,13 +14,14 @@ use super::beginning::{Beginning, End};
 use super::output::{Completions, Output};
 use super::params::{SendMode, StreamParams};
 use super::watch::{Watch, WatchTally};
+use crate::cancel::Stop;
 use crate::error::{peer_lost, timeout};
 use crate::pages::Placed;
 use crate::workloads::cpu_watch::Edges;
 use crate::workloads::tcp::drive::{Advance, Driven, Driver, driver};
 use crate::workloads::tcp::info::TcpInfo;
 use crate::workloads::tcp::options::GrantedOptions;
-use crate::workloads::tcp::{Role, STALL_NS, Starter, Stop, Worker, io as tcp_io};
+use crate::workloads::tcp::{Role, STALL_NS, Starter, Worker, io as tcp_io};
 use crate::{Endpoint, Error, Result};
 
 /// The clock is read once in this many bytes: often enough for a deadline, too seldom to be felt with small messages.

@@ -9,8 +9,9 @@ use serde::Serialize;
 use super::params::StreamParams;
 use super::receiver::{ReceiverResult, Receivers};
 use super::sender::{SenderResult, Senders};
+use crate::cancel::Stop;
 use crate::strays::Strays;
-use crate::workloads::tcp::{Admit, AdmittingServer, Preamble, Role, Serve, Starter, Stop, Workers};
+use crate::workloads::tcp::{Admit, AdmittingServer, Preamble, Role, Serve, Starter, Workers};
 use crate::{Cancel, Endpoint, Result, Server};
 
 /// Listens for the streams of a session.

@@ -18,10 +18,11 @@ use socket2::SockRef;
 use super::TransactionParams;
 use super::flight::{Failed, Flight, Plan, Step};
 use super::phase::{Next, Phase, PhaseTally};
+use crate::cancel::{PATIENCE, Stop};
 use crate::error::timeout;
 use crate::params::Limit;
 use crate::workloads::tcp::options::GrantedOptions;
-use crate::workloads::tcp::{PATIENCE, Preamble, Role, STALL_NS, Stop, connect, io as tcp_io};
+use crate::workloads::tcp::{Preamble, Role, STALL_NS, connect, io as tcp_io};
 use crate::{Endpoint, Error, Result, sys};
 
 /// Pause after a failure in a closed loop, so that a failure that comes at once (no port left, nobody listening) does

@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 use sixbench_wire::token::Token;
 
 use super::pacing::Interval;
-use super::tcp::{Stop, TcpOptions};
+use super::tcp::TcpOptions;
+use crate::cancel::Stop;
 use crate::params::{self, Limit, Params, SECOND_NS};
 use crate::session::{TypedWorkload, only};
 use crate::{Cancel, Endpoint, Result, Server};

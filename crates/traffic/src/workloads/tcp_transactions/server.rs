@@ -15,11 +15,12 @@ use sixbench_wire::token::Token;
 use slab::Slab;
 
 use super::{FirstClose, Kind, TransactionParams, request, response};
+use crate::cancel::{PATIENCE, Stop};
 use crate::error::{cancelled, peer_lost};
 use crate::strays::Strays;
 use crate::workloads::cpu_watch::Edges;
 use crate::workloads::tcp::acceptor::{self, PreambleReader, Proof};
-use crate::workloads::tcp::{CountingResult, CountingServer, PATIENCE, Preamble, Role, Stop, io as tcp_io};
+use crate::workloads::tcp::{CountingResult, CountingServer, Preamble, Role, io as tcp_io};
 use crate::{Cancel, Endpoint, Error, Result, Server, sys};
 
 /// Most connections that may be open before the client proved itself; the oldest makes room for a new one.

@@ -12,18 +12,18 @@ use socket2::SockRef;
 
 use super::Settings;
 use crate::Result;
+use crate::cancel::{Cancel, Stop};
 use crate::datagram::{HEADER_BYTES, Header, Phase};
 use crate::datagram_socket::{self, is_momentary};
 use crate::df::Df;
 use crate::error_queue::{Drained, ErrorCounts};
-use crate::session::{Cancel, Endpoint};
+use crate::session::Endpoint;
 use crate::socket::GrantedBuffers;
 use crate::strays::Strays;
 use crate::workloads::asking::{Asked, Asker, Lengths, Outcome, ask_phases};
 use crate::workloads::guard::Guard;
 use crate::workloads::opening;
 use crate::workloads::round_trips::RoundTripTally;
-use crate::workloads::tcp::Stop;
 use crate::workloads::tcp::io::pattern;
 
 /// Pause after a request that could not be sent, before it is tried again.

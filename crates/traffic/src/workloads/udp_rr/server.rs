@@ -9,9 +9,10 @@ use sixbench_measure::{clock, cpu};
 use socket2::SockRef;
 
 use super::{NAME, Settings, pause};
+use crate::cancel::Cancel;
 use crate::datagram::{HEADER_BYTES, Header, Phase};
 use crate::datagram_socket::{self, is_momentary};
-use crate::session::{Cancel, Endpoint, Server};
+use crate::session::{Endpoint, Server};
 use crate::socket::GrantedBuffers;
 use crate::strays::Strays;
 use crate::workloads::guard::Guard;

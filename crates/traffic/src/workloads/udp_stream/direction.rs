@@ -3,11 +3,11 @@
 use super::receiver::{self, DatagramReceiver, DatagramTally};
 use super::sender::{self, SenderResult};
 use super::{NAME, Settings, end};
-use crate::session::{Cancel, Endpoint, Server};
+use crate::cancel::{Cancel, Stop};
+use crate::session::{Endpoint, Server};
 use crate::workloads::directions::{ClientFlows, Direction, ServerFlows, at_once};
 use crate::workloads::opening::{self, Begins};
 use crate::workloads::receiving::{ReceiverResult, receive_until_ordered, receive_until_over};
-use crate::workloads::tcp::Stop;
 use crate::workloads::thread_server::{Control, ThreadServer};
 use crate::{Result, datagram_socket};
 

@@ -7,9 +7,9 @@ use sixbench_measure::clock;
 use socket2::Socket;
 
 use crate::Result;
+use crate::cancel::Stop;
 use crate::datagram::{decode_number, encode_number};
 use crate::session::Endpoint;
-use crate::workloads::tcp::Stop;
 
 /// The kind of these datagrams in [`encode_number`].
 const PHASE: u8 = 6;

@@ -16,12 +16,13 @@ use serde_json::{Value, json};
 use self::together::Together;
 use super::directions::Direction;
 use super::pacing::{DEFAULT_SPIN_NS, Interval, MAX_BPS, MAX_PPS, Pace};
+use crate::cancel::Cancel;
 use crate::datagram::{HEADER_BYTES, MAX_PAYLOAD_BYTES_V4, max_payload_bytes};
 use crate::df::Df;
 use crate::ledger::MAX_SEQUENCES;
 use crate::models::{Model, Plain, Round};
 use crate::params::{self, Limit, Params, SECOND_NS};
-use crate::session::{Cancel, Endpoint, Server, TypedWorkload, only};
+use crate::session::{Endpoint, Server, TypedWorkload, only};
 use crate::socket::Buffers;
 use crate::{Error, Result};
 

@@ -15,19 +15,18 @@ use super::together::Sending;
 use super::{NAME, Settings};
 use crate::Result;
 use crate::atomic_fragments::AtomicFragments;
+use crate::cancel::{Cancel, PATIENCE, Stop};
 use crate::datagram::{HEADER_BYTES, Header, Phase};
 use crate::datagram_batch::{DatagramBatch, Manner};
-use crate::datagram_socket::PATIENCE;
 use crate::df::Df;
 use crate::error_queue::ErrorCounts;
 use crate::models::Round;
 use crate::packet_log::{SentLog, SentLogTally};
-use crate::session::{Cancel, Endpoint};
+use crate::session::Endpoint;
 use crate::socket::GrantedBuffers;
 use crate::workloads::opening;
 use crate::workloads::pacing::{Flow, SendFailures, WaitTally, Waits};
 use crate::workloads::sending::{Sender, SentTally, send_phases};
-use crate::workloads::tcp::Stop;
 use crate::workloads::tcp::io::pattern;
 
 /// Pause after an error where no schedule makes one.
