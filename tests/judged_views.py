@@ -8,7 +8,8 @@ from typing import Any
 
 from observed import by_node, captured
 
-from sixbench.bench.proof.packets import Judgement, Viewpoint, judge, viewpoints
+from sixbench.bench.proof.packets import Judgement, judge
+from sixbench.bench.proof.viewpoints import Viewpoint, viewpoints
 from sixbench.mechanisms import install
 from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network

@@ -9,7 +9,7 @@ import pytest
 
 from sixbench.agent.requests import REQUESTS
 from sixbench.bench.proof.discovered import dhcp_evidence, without_questions
-from sixbench.bench.proof.packets import viewpoints
+from sixbench.bench.proof.viewpoints import viewpoints
 from sixbench.bench.proof.translators import translator_evidence
 from sixbench.engines import EBPF
 from sixbench.lab.build import _filled

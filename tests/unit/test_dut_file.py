@@ -12,7 +12,7 @@ import pytest
 from json_schema import complaints
 
 from sixbench.bench import carriers
-from sixbench.bench.proof.packets import viewpoints
+from sixbench.bench.proof.viewpoints import viewpoints
 from sixbench.lab.build import Completed
 from sixbench.lab.ports import wanted_addresses
 from sixbench.lab.render import render, script_text

@@ -11,7 +11,7 @@ import pytest
 from json_schema import complaints
 
 from sixbench.bench import emulated
-from sixbench.bench.proof.packets import viewpoints
+from sixbench.bench.proof.viewpoints import viewpoints
 from sixbench.cli.consent import refuse_programs_in_guests
 from sixbench.guest import DeviceGuest, GuestKernel, device, device_fields, start_opened
 from sixbench.guest.confinement import SANDBOX

@@ -225,13 +225,13 @@ def rr_client(step_ns: int = 0) -> dict[str, Any]:
 
 
 def test_each_machine_has_its_own_clock_and_cpu() -> None:
-    measured, status, reasons = assess(WORKLOADS["tcp-rr"], {}, rr_client(), {"strays": {"datagrams": 0}})
-    assert (status, reasons) == ("ok", [])
-    assert measured.metrics["cpu_client_cores"] == 0.25
-    assert "cpu_server_cores" not in measured.metrics
-    _, status, reasons = assess(WORKLOADS["tcp-rr"], {}, rr_client(step_ns=50_000_000), {})
-    assert status == "invalid"
-    assert texts(reasons) == ["the realtime clock was stepped by 50.0 ms during the trial"]
+    verdict = assess(WORKLOADS["tcp-rr"], {}, rr_client(), {"strays": {"datagrams": 0}})
+    assert (verdict.status, verdict.reasons) == ("ok", [])
+    assert verdict.measured.metrics["cpu_client_cores"] == 0.25
+    assert "cpu_server_cores" not in verdict.measured.metrics
+    stepped = assess(WORKLOADS["tcp-rr"], {}, rr_client(step_ns=50_000_000), {})
+    assert stepped.status == "invalid"
+    assert texts(stepped.reasons) == ["the realtime clock was stepped by 50.0 ms during the trial"]
 
 
 def udp_server(**changes: Any) -> dict[str, Any]:
@@ -243,8 +243,9 @@ def udp_server(**changes: Any) -> dict[str, Any]:
 
 def test_what_needs_one_clock_is_left_out_between_two() -> None:
     client = {"sent": 99, "measured_ns": 10**9, "lateness": {"count": 0}}
-    measured, status, _ = assess(WORKLOADS["udp-stream"], {"datagram_bytes": 1000}, client, udp_server())
-    assert status == "ok"
+    verdict = assess(WORKLOADS["udp-stream"], {"datagram_bytes": 1000}, client, udp_server())
+    measured = verdict.measured
+    assert (verdict.status, measured.notes) == ("ok", [])
     assert {"ipdv_mean_ns", "jitter_rfc3550_ns", "loss_ratio"} <= measured.metrics.keys()
     assert not [name for name in (*measured.metrics, *measured.histograms) if "one_way_delay" in name]
 
@@ -252,10 +253,10 @@ def test_what_needs_one_clock_is_left_out_between_two() -> None:
 def test_a_generator_that_lags_is_the_limit() -> None:
     client = {"sent": 99, "measured_ns": 10**9, "lateness": {"count": 0}}
     params = {"datagram_bytes": 1000, "rate_pps": 200}
-    _, status, reasons = assess(WORKLOADS["udp-stream"], params, client, udp_server())
-    assert status == "invalid"
-    assert kinds(reasons) == [ReasonKind.TESTER_LIMITED]
-    assert reasons[0].text.startswith("the sender sent 98 datagrams/s where 200 were asked for")
+    verdict = assess(WORKLOADS["udp-stream"], params, client, udp_server())
+    assert verdict.status == "invalid"
+    assert kinds(verdict.reasons) == [ReasonKind.TESTER_LIMITED]
+    assert verdict.reasons[0].text.startswith("the sender sent 98 datagrams/s where 200 were asked for")
 
 
 def test_a_mistake_of_ours_in_judging_is_no_fault_of_the_agents() -> None:

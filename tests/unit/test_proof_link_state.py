@@ -9,7 +9,7 @@ from observed import by_node
 from reasons import texts
 
 from sixbench.bench.proof.link_state import link_failures
-from sixbench.bench.proof.packets import viewpoints
+from sixbench.bench.proof.viewpoints import viewpoints
 from sixbench.mechanisms import MECHANISMS, install
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.yaml_source import parse_yaml

@@ -7,7 +7,8 @@ from judged_views import SLOW, TRAFFIC, Counters, Packet, Read, counters, judged
 from observed import by_node, captured
 from reasons import texts
 
-from sixbench.bench.proof.packets import Viewpoint, judge, link_traffic, middle_of, silent_notes, viewpoints
+from sixbench.bench.proof.packets import judge, link_traffic, silent_notes
+from sixbench.bench.proof.viewpoints import Viewpoint, middle_of, viewpoints
 from sixbench.mechanisms import install, legs_of
 from sixbench.model.topology import Family
 from sixbench.model.workload import Traffic

@@ -29,13 +29,13 @@ def strays(datagrams: int = 0, connections: int = 0) -> dict[str, Any]:
 
 def test_a_flood_of_strays_makes_a_trial_of_requests_invalid() -> None:
     """It was `ok` with a remark, at a fortieth of its rate."""
-    measured, status, reasons = assess(WORKLOADS["udp-rr"], {}, RR_CLIENT, strays(datagrams=166_000))
-    assert (status, kinds(reasons)) == ("invalid", [ReasonKind.STRAYS])
-    assert texts(reasons) == [
+    verdict = assess(WORKLOADS["udp-rr"], {}, RR_CLIENT, strays(datagrams=166_000))
+    assert (verdict.status, kinds(verdict.reasons)) == ("invalid", [ReasonKind.STRAYS])
+    assert texts(verdict.reasons) == [
         "166000 stray datagrams reached the trial's sockets beside 5000 packets of the trial: "
         "more than 1%, so they disturbed the measurement"
     ]
-    assert measured.notes == ["166000 stray datagrams were refused or ignored"]
+    assert verdict.measured.notes == ["166000 stray datagrams were refused or ignored"]
 
 
 def test_few_strays_are_a_remark() -> None:
@@ -43,18 +43,17 @@ def test_few_strays_are_a_remark() -> None:
     for side in ("client", "server"):
         results = {"client": RR_CLIENT, "server": {}}
         results[side] = results[side] | strays(datagrams=few)
-        measured, status, reasons = assess(WORKLOADS["udp-rr"], {}, results["client"], results["server"])
-        assert (status, reasons) == ("ok", [])
-        assert measured.notes == [f"{few} stray datagrams were refused or ignored"]
-    _, status, _ = assess(WORKLOADS["udp-rr"], {}, RR_CLIENT, strays(datagrams=few + 1))
-    assert status == "invalid"
+        verdict = assess(WORKLOADS["udp-rr"], {}, results["client"], results["server"])
+        assert (verdict.status, verdict.reasons) == ("ok", [])
+        assert verdict.measured.notes == [f"{few} stray datagrams were refused or ignored"]
+    assert assess(WORKLOADS["udp-rr"], {}, RR_CLIENT, strays(datagrams=few + 1)).status == "invalid"
 
 
 def test_strays_of_both_sides_count_together() -> None:
     few = int(MAX_STRAY_SHARE * OWN_PACKETS)
     client, server = RR_CLIENT | strays(datagrams=few), strays(datagrams=1)
-    _, status, reasons = assess(WORKLOADS["udp-rr"], {}, client, server)
-    assert (status, kinds(reasons)) == ("invalid", [ReasonKind.STRAYS])
+    verdict = assess(WORKLOADS["udp-rr"], {}, client, server)
+    assert (verdict.status, kinds(verdict.reasons)) == ("invalid", [ReasonKind.STRAYS])
 
 
 @pytest.mark.parametrize(

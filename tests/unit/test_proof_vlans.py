@@ -8,7 +8,7 @@ import pytest
 from judged_views import Packet, Read, judged, line, packet, towards_server, views_of
 from reasons import texts
 
-from sixbench.bench.proof.packets import Viewpoint
+from sixbench.bench.proof.viewpoints import Viewpoint
 
 pytestmark = pytest.mark.computes
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -11,6 +15,7 @@ from sixbench.bench.proof import case as proof
 from sixbench.bench.proof.case import Case, Observations
 from sixbench.bench.setting import TrialSetting
 from sixbench.bench.witnesses import WITNESSES, Witnesses
+from sixbench.bench.witnesses import witness as witness_module
 from sixbench.bench.witnesses.clocks import ClockWitness
 from sixbench.bench.witnesses.counters import CounterWitness
 from sixbench.bench.witnesses.processors import ProcessorWitness
@@ -151,3 +156,46 @@ def test_parts_of_a_record_are_put_together() -> None:
     whole = joined([Evidence(sessions={"nat": tracked}), Evidence(), Evidence(sessions={"relay": relayed}, middle=0)])
     assert whole == Evidence(sessions={"nat": tracked, "relay": relayed}, middle=0)
     assert joined([]) == Evidence()
+
+
+BENCH = Path(witness_module.__file__).parents[1]
+
+
+def test_only_the_list_and_the_kinds_themselves_name_a_kind_of_evidence() -> None:
+    """So a new kind changes nothing that runs or judges trials. The doctor proves mechanisms, by packets alone."""
+    kinds = {kind.__module__.rpartition(".")[2] for kind in WITNESSES}
+    judgements = {path.stem for path in (BENCH / "proof").glob("*.py")} - {"__init__", "case", "viewpoints"}
+    classes = {kind.__name__ for kind in WITNESSES} | set(_observations())
+    assert len(kinds) > 15
+    assert {"CounterLooks", "Drops", "Captures"} <= classes
+    naming = {
+        (str(path.relative_to(BENCH)), name)
+        for path in sorted(BENCH.parent.rglob("*.py"))
+        if path.parent not in (BENCH / "witnesses", BENCH / "proof")
+        for name in _names(path)
+        if name in classes or _is_in(name, "witnesses", kinds) or _is_in(name, "proof", judgements)
+    }
+    assert naming == {("mechanism_doctor.py", "proof.packets")}
+
+
+def _observations() -> Iterator[str]:
+    """The names of the types that kinds of evidence share with each other."""
+    for path in (BENCH / "witnesses").glob("*.py"):
+        yield from re.findall(r"def observation\(self\) -> (\w+):", path.read_text())
+
+
+def _names(path: Path) -> Iterator[str]:
+    """The names that a module uses or gives, and the modules that it imports from."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.alias(name=name):
+                yield name
+            case ast.ImportFrom(module=str(module)):
+                yield module
+                yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def _is_in(name: str, package: str, modules: set[str]) -> bool:
+    """True if a name is that of one of these modules of a package."""
+    above, _, module = name.rpartition(".")
+    return module in modules and above.rpartition(".")[2] == package

@@ -18,19 +18,17 @@ from ..model.experiment import Experiment, PlannedTrial
 from ..model.observer import Observer
 from ..model.parameter import Scalar
 from ..model.reason import Reason, ReasonKind
-from ..model.trial import Status
-from ..model.workload import Result, TrialMeasurements, WorkloadKind
+from ..model.workload import Result, WorkloadKind
 from ..model.workloads import WORKLOADS
 from ..plan.schedule import all_trials
 from .arriving import Watching, ends_of
-from .cpu import SATURATED_CORE, core_shares, cpu_of_ends, find_span
+from .limits import limit_of_goodput
 from .machines import Machines, MeasuredAddresses
-from .one_clock import drop_one_clock_metrics
-from .proof.strays import judge_strays
+from .proof.case import EndResults
 from .record import TrialTask, blank_record, without_series
 from .session import ANSWER_TIMEOUT_S, cancel, finish, longest_ns, wait_for_run
-from .trial import Outcome
-from .witnesses.machine import machine_changes
+from .trial import Outcome, Verdict, judge
+from .witnesses import judge_results
 
 WATCHED_NS = 10**9
 """The interval of progress reports, unless the workload has one."""
@@ -71,23 +69,22 @@ def _trial(
     record = blank_record(trial)
     started_ns = time.monotonic_ns()
     results = _Results()
-    measured = TrialMeasurements()
-    status: Status = "failed"
-    reasons: list[Reason] = []
     try:
         _perform(kind, params, planned, machines, addresses, results, observer)
     except AgentError as error:
-        reasons = [Reason(kind=ReasonKind.AGENT_FAILED, text=_why(error, machines))]
+        reason = Reason(kind=ReasonKind.AGENT_FAILED, text=_why(error, machines))
+        verdict = Verdict(status="failed", reasons=[reason])
     else:
-        measured, status, reasons = assess(kind, params, results.client, results.server)
+        verdict = assess(kind, params, results.client, results.server)
+    measured = verdict.measured
     record = replace(
         record,
-        status=status,
-        reasons=reasons,
+        status=verdict.status,
+        reasons=verdict.reasons,
         notes=measured.notes,
         elapsed_ns=time.monotonic_ns() - started_ns,
         metrics=measured.metrics,
-        limited_by=_limited_by(measured, params, results),
+        limited_by=verdict.limited_by,
         histograms=measured.histograms,
         evidence=Evidence(proved=False, client=addresses.client, server=addresses.server),
         client=without_series(results.client),
@@ -146,27 +143,14 @@ def _perform(
         raise
 
 
-def assess(
-    kind: WorkloadKind, params: dict[str, Scalar], client: Result, server: Result
-) -> tuple[TrialMeasurements, Status, list[Reason]]:
-    """The measurements, the trial's status and its reasons, from the agents' results."""
-    measured = kind.summarise(params, client, server)
-    drop_one_clock_metrics(measured)
-    measured.metrics.update(cpu_of_ends(client, server))
-    changes = machine_changes(client, server)
-    notes, too_many = judge_strays(client, server, own_packets=kind.traffic(params, client, server).packets)
-    measured.notes.extend(notes)
-    reasons = [*measured.invalid, *changes, *too_many]
-    return measured, "invalid" if reasons else "ok", reasons
-
-
-def _limited_by(measured: TrialMeasurements, params: dict[str, Scalar], results: _Results) -> str | None:
-    """`cpu` where the traffic went as fast as it could and a core of either machine was saturated."""
-    if "goodput_bps" not in measured.metrics or params.keys() & {"rate_bps", "rate_pps"}:
-        return None
-    spans = [find_span(result) for result in (results.client, results.server)]
-    shares = [share for span in spans if span is not None for share in core_shares(span)]
-    return "cpu" if shares and max(shares) >= SATURATED_CORE else None
+def assess(kind: WorkloadKind, params: dict[str, Scalar], client: Result, server: Result) -> Verdict:
+    """The judgement on a trial by the results of both agents, as all kinds of evidence have it. Only traffic that went
+    as fast as it could has a limit."""
+    traffic = kind.traffic(params, client, server)
+    results = EndResults(kind=kind, params=params, client=client, server=server, traffic=traffic)
+    verdict = judge(results, judge_results(results))
+    limited_by = None if params.keys() & {"rate_bps", "rate_pps"} else verdict.limited_by
+    return replace(verdict, limited_by=limit_of_goodput(verdict.measured, {}, limited_by))
 
 
 def _why(error: AgentError, machines: Machines) -> str:

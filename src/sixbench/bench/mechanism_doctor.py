@@ -28,7 +28,8 @@ from .emulated import why_no_guest
 from .engines import why_not
 from .laboratory import AgentNode, Laboratory, echoes
 from .parts import Hosts, run_parts
-from .proof.packets import judge, middle_of, viewpoints
+from .proof.packets import judge
+from .proof.viewpoints import middle_of, viewpoints
 
 ECHOES = 3
 ECHO_TIMEOUT_NS = 2 * 10**9

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..model.errors import CapabilityError
@@ -15,42 +14,25 @@ from ..model.workload import Result, TrialMeasurements, WorkloadKind
 from ..model.workloads.two_ways import flows_of
 from .clock_sources.link import flow_of
 from .one_clock import drop_one_clock_metrics, needs_one_clock
+from .proof.case import EndResults
 
 if TYPE_CHECKING:
     from ..stats.two_clocks import Delays, Line
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClockLooks:
-    """The clocks of a trial's ends, looked at before and after it.
-
-    Attributes:
-        are_one: whether client and server are on one machine, so that nobody had to look.
-        clocks: the outcome of both looks; None: it is not known.
-        line: the difference of the clocks over the trial; None: likewise.
-        unknown: why these are not known.
-    """
-
-    are_one: bool = True
-    clocks: TwoClocks | None = None
-    line: Line | None = None
-    unknown: str | None = None
-
-    def summarise(self, kind: WorkloadKind, params: Params, client: Result, server: Result) -> TrialMeasurements:
-        """The measurements. What needs one clock is by the line between both looks, with its uncertainty; or it is left
-        out, with a note that says why."""
-        if self.are_one:
-            return kind.summarise(params, client, server)
-        if self.clocks is None or self.line is None:
-            return _without(kind.summarise(params, client, server), self.unknown)
-        try:
-            delays = corrected(params, client, server, self.line, self.clocks.half_width_ns)
-        except CapabilityError as error:
-            return _without(kind.summarise(params, client, server), str(error))
-        return summarise_with(kind, params, client, server, delays, self.clocks)
+def summarise_by_line(results: EndResults, line: Line, clocks: TwoClocks) -> TrialMeasurements:
+    """The measurements. Those that need one clock are by the line between both looks at the clocks, with their
+    uncertainty; or they are left out, with a note that says why."""
+    try:
+        delays = corrected(results.params, results.client, results.server, line, clocks.half_width_ns)
+    except CapabilityError as error:
+        return summarise_without(results, str(error))
+    return summarise_with(results.kind, results.params, results.client, results.server, delays, clocks)
 
 
-def _without(measured: TrialMeasurements, why: str | None) -> TrialMeasurements:
+def summarise_without(results: EndResults, why: str | None) -> TrialMeasurements:
+    """The measurements without those that need one clock, with a note that says why."""
+    measured = results.kind.summarise(results.params, results.client, results.server)
     measured.notes.extend(drop_one_clock_metrics(measured, why))
     return measured
 

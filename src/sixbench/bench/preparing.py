@@ -13,7 +13,7 @@ from ..model.workload import WorkloadKind
 from .events import forget_path_mtu
 from .laboratory import Laboratory
 from .processors import placement_of
-from .proof.packets import viewpoints
+from .proof.viewpoints import viewpoints
 from .record import TrialTask
 from .setting import TrialSetting
 from .workloads import performer_of

@@ -17,7 +17,7 @@ from ..model.workload import WorkloadKind
 from .laboratory import Laboratory
 from .parts import Hosts
 from .processors import Placed
-from .proof.packets import Viewpoint
+from .proof.viewpoints import Viewpoint
 from .under_way import first_silence_ns
 
 

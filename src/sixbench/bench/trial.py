@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..model.bypass import Bypass, bypassed_column, is_tester_limited
@@ -23,15 +23,13 @@ from .by_machine import namespaces
 from .events import Events
 from .laboratory import Laboratory
 from .limits import limit_of_goodput, not_the_path
-from .one_way import ClockLooks
 from .parts import parts_of
 from .preparing import make_ready, prepare
-from .proof.case import Case, Testimony
+from .proof.case import Case, EndResults, Testimony
 from .record import TrialTask, blank_record, without_series
 from .setting import TrialSetting
 from .traffic import perform
 from .witnesses import Witnesses
-from .witnesses.processors import ProcessorTimes
 from .workloads.performer import Performance
 
 
@@ -111,11 +109,11 @@ def run_trial(
     if failure is not None:
         verdict = Verdict(status="failed", reasons=[*witnesses.causes, failure])
     else:
-        verdict = judge(_case(trial, setting, performance, witnesses), witnesses)
+        case = _case(trial, setting, performance, witnesses)
+        verdict = judge(case, witnesses.testimonies(case), witnesses.causes)
     record = replace(
-        _compared(blank, trial, setting, verdict, references),
+        witnesses.add_to(_compared(blank, trial, setting, verdict, references)),
         elapsed_ns=time.monotonic_ns() - started_ns,
-        kept_awake=witnesses.observations.of(ProcessorTimes).kept_awake,
         client=without_series(performance.client),
         server=without_series(performance.server),
     )
@@ -151,24 +149,28 @@ def _case(trial: TrialTask, setting: TrialSetting, performance: Performance, wit
     )
 
 
-def judge(case: Case, witnesses: Witnesses) -> Verdict:
-    """The judgement of all witnesses on a trial that was performed, beside what its workload measured."""
-    measured = case.seen(ClockLooks).summarise(case.kind, case.params, case.client, case.server)
-    testimonies: list[Testimony] = []
-    for testimony in witnesses.testimonies(case):
+def judge(results: EndResults, testimonies: Iterable[Testimony], causes: Sequence[Reason] = ()) -> Verdict:
+    """The judgement on a trial that was performed: the testimonies of all witnesses beside what its workload measured.
+
+    Args:
+        causes: reasons that explain all others, and come first.
+    """
+    given = list(testimonies)
+    measured = next((item.measured for item in given if item.measured is not None), None)
+    if measured is None:
+        measured = results.kind.summarise(results.params, results.client, results.server)
+    for testimony in given:
         for excuse in testimony.excuses:
             measured.excuse(excuse)
         measured.notes.extend(testimony.notes)
         measured.metrics.update(testimony.metrics)
-        testimonies.append(testimony)
-    reasons_given = [reason for testimony in testimonies for reason in testimony.reasons]
-    reasons = [*witnesses.causes, *measured.invalid, *reasons_given]
+    reasons = [*causes, *measured.invalid, *(reason for testimony in given for reason in testimony.reasons)]
     return Verdict(
         status="invalid" if reasons else "ok",
         reasons=reasons,
         measured=measured,
-        evidence=joined(testimony.evidence for testimony in testimonies),
-        limited_by=next((item.limited_by for item in testimonies if item.limited_by is not None), None),
+        evidence=joined(testimony.evidence for testimony in given),
+        limited_by=next((item.limited_by for item in given if item.limited_by is not None), None),
     )
 
 

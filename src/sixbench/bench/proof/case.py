@@ -14,8 +14,8 @@ from ...model.observation import TranslatorState
 from ...model.parameter import Scalar
 from ...model.path import Path
 from ...model.reason import Excuse, Reason
-from ...model.workload import Result, Traffic, Transport, WorkloadKind
-from .packets import Viewpoint
+from ...model.workload import Result, Traffic, Transport, TrialMeasurements, WorkloadKind
+from .viewpoints import Viewpoint
 
 Observation = TypeVar("Observation")
 
@@ -33,18 +33,32 @@ class Observations:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
-    """A trial that was performed, without anybody who could be asked.
+class EndResults:
+    """The results of both ends of a trial's traffic: all that is known between two machines with no network of ours.
 
     Attributes:
         params: of the workload, with those that witnesses added.
+        client, server: the agents' results.
+        traffic: the traffic that must have crossed the links.
+    """
+
+    kind: WorkloadKind
+    params: dict[str, Scalar]
+    client: Result
+    server: Result
+    traffic: Traffic
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case(EndResults):
+    """A trial that was performed on a path, without anybody who could be asked.
+
+    Attributes:
         network: with the path installed.
         views: where it was observed, from client to server.
         between: client and server.
         nodes: the nodes by the numbers of their namespaces.
         margin: the share within which differences count as none.
-        client, server: the agents' results.
-        traffic: the traffic that must have crossed the links.
         transports: those of all its flows.
         due, happened: the changes of links.
         forgotten: the last counters of translators that were taken away meanwhile.
@@ -52,17 +66,12 @@ class Case:
         unreached: the links that no packet of the trial reaches, as theory has it.
     """
 
-    kind: WorkloadKind
-    params: dict[str, Scalar]
     path: Path
     network: Network
     views: Sequence[Viewpoint]
     between: tuple[str, str]
     nodes: Mapping[int, str]
     margin: float
-    client: Result
-    server: Result
-    traffic: Traffic
     transports: frozenset[Transport]
     due: tuple[LinkChange, ...] = ()
     happened: tuple[LinkEvent, ...] = ()
@@ -96,6 +105,8 @@ class Testimony:
         excuses: those that make remarks of other reasons.
         unreached: links that no packet of the trial reaches, as theory has it.
         limited_by: what was the limit of the traffic, unless that was the path; None: this witness does not know.
+        measured: the measurements by what this witness saw, in place of those that the workload makes of both ends'
+            results; None: these are right.
     """
 
     evidence: Evidence = NO_EVIDENCE
@@ -105,3 +116,4 @@ class Testimony:
     excuses: Iterable[Excuse] = ()
     unreached: frozenset[str] = frozenset()
     limited_by: Literal["cpu"] | None = None
+    measured: TrialMeasurements | None = None

@@ -12,7 +12,7 @@ from ...model.evidence.discovery import DhcpSeen, DiscoveredPrefix, WithoutIpv4
 from ...model.network import Network
 from ...model.observation import CaptureAnswer, Packet
 from ...model.reason import Reason, ReasonKind
-from .packets import Viewpoint
+from .viewpoints import Viewpoint
 
 DNS_PORT = 53
 """RFC 1035 section 4.2."""

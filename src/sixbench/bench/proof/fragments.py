@@ -18,7 +18,8 @@ from ...model.workloads.common import DIRECTION
 from ...model.workloads.traffic_models import one_size, sizes_of
 from ...theory import POLICIES, Attempt, NotPredicted, Policy, Prediction, path_mtu, predict
 from .link_counts import bounds, link_counts
-from .packets import Counters, viewpoints
+from .packets import Counters
+from .viewpoints import viewpoints
 
 GROUPS: Mapping[Family, str] = {4: "Ip", 6: "Ip6"}
 

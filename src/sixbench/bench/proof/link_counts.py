@@ -8,7 +8,8 @@ from dataclasses import replace
 from ...model.evidence.fragments import FragmentLink
 from ...model.headers import ETHERNET
 from ...theory import Attempt, Prediction
-from .packets import Counters, Viewpoint
+from .packets import Counters
+from .viewpoints import Viewpoint
 
 UPKEEP = (
     "NeighborSolicits",

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from ...model.observation import InterfaceState
 from ...model.reason import Reason, ReasonKind
 from ...model.topology import Interface
-from .packets import Counters, Viewpoint
+from .packets import Counters
+from .viewpoints import Viewpoint
 
 
 def link_failures(views: Sequence[Viewpoint], before: Counters, after: Counters) -> list[Reason]:

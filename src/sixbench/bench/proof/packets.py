@@ -4,20 +4,19 @@ path, and counters of the tunnels' ends."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ...model.captured import IcmpHeader, IpHeader, Layer, TransportHeader, vlan_id_of
 from ...model.evidence import Evidence
 from ...model.evidence.packets import Changes, NodeCounters, Segment
 from ...model.headers import FRAME_HEADERS, IP_HEADERS, STACK_HEADERS, in_vlan, stack_name
-from ...model.leg import Crossing, Legs
-from ...model.network import Network
 from ...model.observation import CaptureAnswer, CountersAnswer, Packet
 from ...model.reason import Reason, ReasonKind
-from ...model.topology import Family, Interface, Link
+from ...model.topology import Family
 from ...model.workload import Traffic
 from .legs import LegMatch
+from .viewpoints import Viewpoint, middle_of
 
 SHOWN_PACKETS = 4
 """Number of packets of each link that the record keeps as decoded headers; the capture has all."""
@@ -46,73 +45,11 @@ section 3)."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Viewpoint:
-    """The place where a trial is observed on a link: one end of it, a router's where there is one that sixbench holds.
-
-    Attributes:
-        crossing: the link in the direction of the path's packets.
-        end: the observing end.
-        towards_server: whether packets from client to server leave through it (else they arrive through it).
-        others: the link in the direction of the other family's packets, where a trial has flows of both.
-    """
-
-    crossing: Crossing
-    end: Interface
-    towards_server: bool
-    others: tuple[Crossing, ...] = ()
-
-    @property
-    def link(self) -> Link:
-        return self.crossing.link
-
-    @property
-    def claimed(self) -> str:
-        """The headers that the path claims there, such as `ipv6 in ipv4`, or `ipv6 in vlan 100`."""
-        return self._claim(self.crossing)
-
-    @property
-    def all_claimed(self) -> tuple[str, ...]:
-        """The headers that the flows of both families claim there."""
-        return tuple(dict.fromkeys(self._claim(crossing) for crossing in (self.crossing, *self.others)))
-
-    def _claim(self, crossing: Crossing) -> str:
-        return in_vlan(stack_name(crossing.headers), self.link.vlan_id)
-
-    @property
-    def headers(self) -> frozenset[str]:
-        """The names of all headers there."""
-        return frozenset(name for crossing in (self.crossing, *self.others) for name in crossing.headers)
-
-
-@dataclass(frozen=True, kw_only=True)
 class Judgement:
     """Evidence, and the reasons against the trial."""
 
     evidence: Evidence
     invalid: list[Reason] = field(default_factory=list)
-
-
-def viewpoints(network: Network, others: Iterable[Legs] = ()) -> list[Viewpoint]:
-    """Every link of the path from client to server, in order. Those that only flows on `others` cross come last."""
-    crossings = network.crossings
-    other = [crossing for legs in others for crossing in replace(network, legs=legs).crossings]
-    own_links = {crossing.link.name for crossing in crossings}
-    results = []
-    for crossing in [*crossings, *(crossing for crossing in other if crossing.link.name not in own_links)]:
-        near_end, far_end = crossing.link.end_of(crossing.near), crossing.link.other_end(crossing.near)
-        near, far = (network.topology.nodes[end.node] for end in (near_end, far_end))
-        at_far = far.equipment is None and (far.kind == "router" or near.kind == "host" or near.equipment is not None)
-        also = tuple(item for item in other if item.link.name == crossing.link.name and item is not crossing)
-        end = far_end if at_far else near_end
-        results.append(Viewpoint(crossing=crossing, end=end, towards_server=not at_far, others=also))
-    return results
-
-
-def middle_of(views: Sequence[Viewpoint]) -> int:
-    """The place where packets carry most headers. Of several such links it is the one nearest to the middle of the
-    path, and of two of these the first."""
-    middle = (len(views) - 1) / 2
-    return min(range(len(views)), key=lambda index: (-len(views[index].crossing.headers), abs(index - middle), index))
 
 
 def judge(

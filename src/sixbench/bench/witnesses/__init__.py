@@ -13,8 +13,9 @@ from concurrent.futures import Future
 from ...model.errors import AgentError
 from ...model.parameter import Scalar
 from ...model.reason import Reason
+from ...model.trial import TrialRecord
 from ...model.workload import Result
-from ..proof.case import Case, Observations, Testimony
+from ..proof.case import Case, EndResults, Observations, Testimony
 from ..setting import TrialSetting
 from .captures import CaptureWitness
 from .clocks import ClockWitness
@@ -128,6 +129,12 @@ class Witnesses:
             case = case.after(testimony)
             yield testimony
 
+    def add_to(self, record: TrialRecord) -> TrialRecord:
+        """The record with what each adds to it beside its evidence, also where the trial has failed."""
+        for witness in self._all:
+            record = witness.add_to(record)
+        return record
+
     @property
     def files(self) -> dict[str, bytes]:
         """Files to be kept beside the record, by name."""
@@ -147,6 +154,11 @@ class Witnesses:
             yield
         except AgentError as error:
             self.unanswered.append(error)
+
+
+def judge_results(results: EndResults) -> Iterator[Testimony]:
+    """The judgement of each kind on a trial that had no witnesses: between two machines with no network of ours."""
+    return (kind.judge_results(results) for kind in WITNESSES)
 
 
 def _wait(

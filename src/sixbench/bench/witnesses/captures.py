@@ -12,8 +12,9 @@ from ..asking import ask
 from ..parts import parts_of, trial_expected_ns
 from ..proof.case import Case, Testimony
 from ..proof.discovered import without_questions
-from ..proof.packets import judge, middle_of, silent_notes
+from ..proof.packets import judge, silent_notes
 from ..proof.pcapng import to_pcapng
+from ..proof.viewpoints import middle_of
 from ..session import GRACE_NS, UNTIMED_LIMIT_NS
 from ..setting import TrialSetting
 from .counters import CounterLooks

@@ -14,9 +14,10 @@ from ...model.leg import Leg
 from ...model.parameter import Scalar
 from ...model.workloads.common import PACKET_LOG
 from ..clock_sources.link import read_link
-from ..one_way import ClockLooks
+from ..one_clock import drop_one_clock_metrics
+from ..one_way import summarise_by_line, summarise_without
 from ..parts import Hosts
-from ..proof.case import Case, Testimony
+from ..proof.case import Case, EndResults, Testimony
 from ..setting import TrialSetting
 from .witness import Waiting, Witness, nothing
 
@@ -87,11 +88,19 @@ class ClockWitness(Witness):
             self._unknown = f"{error} ({when} the trial)"
             return None
 
-    def observation(self) -> ClockLooks:
-        return ClockLooks(are_one=False, clocks=self._clocks, line=self._line, unknown=self._unknown)
-
     def judge(self, case: Case) -> Testimony:
-        return Testimony(evidence=Evidence(clocks=self._clocks))
+        if self._clocks is None or self._line is None:
+            measured = summarise_without(case, self._unknown)
+        else:
+            measured = summarise_by_line(case, self._line, self._clocks)
+        return Testimony(evidence=Evidence(clocks=self._clocks), measured=measured)
+
+    @classmethod
+    def judge_results(cls, results: EndResults) -> Testimony:
+        """Leaves out all that needs one clock. That needs no note, because nobody expects it between two machines."""
+        measured = results.kind.summarise(results.params, results.client, results.server)
+        drop_one_clock_metrics(measured)
+        return Testimony(measured=measured)
 
 
 def _ends(setting: TrialSetting) -> Hosts:

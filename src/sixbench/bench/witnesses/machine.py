@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...model.reason import Reason, ReasonKind
 from ...model.workload import Result
 from ..cpu import clock_step_ns, find_span, processors
-from ..proof.case import Case, Testimony
+from ..proof.case import EndResults, Testimony
 from .witness import Witness
 
 MAX_CLOCK_STEP_NS = 10 * 10**6
@@ -15,8 +15,9 @@ MAX_CLOCK_STEP_NS = 10 * 10**6
 class MachineWitness(Witness):
     """Compares the clocks and processors that both ends told of at the edges of the traffic."""
 
-    def judge(self, case: Case) -> Testimony:
-        return Testimony(reasons=machine_changes(case.client, case.server))
+    @classmethod
+    def judge_results(cls, results: EndResults) -> Testimony:
+        return Testimony(reasons=machine_changes(results.client, results.server))
 
 
 def machine_changes(client: Result, server: Result) -> list[Reason]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from ...agent import Agent
 from ...agent.requests import Cpu
 from ...model.evidence import Evidence
+from ...model.trial import TrialRecord
 from ..cpu import (
     SATURATED_CORE,
     ResourceSample,
@@ -27,8 +28,9 @@ from ..cpu import (
 )
 from ..hardware_counters import SPUN, HardwareCounters, hardware_metrics, hardware_notes
 from ..kernels import KernelProcessors
-from ..proof.case import Case, Testimony
-from ..proof.packets import link_traffic, middle_of
+from ..proof.case import Case, EndResults, Testimony
+from ..proof.packets import link_traffic
+from ..proof.viewpoints import middle_of
 from ..session import ANSWER_TIMEOUT_S
 from ..setting import TrialSetting
 from .counters import CounterLooks
@@ -36,7 +38,7 @@ from .witness import Waiting, Witness, nothing
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProcessorTimes:
+class _ProcessorTimes:
     """Samples of each kernel that nodes on the path are on, before and after the traffic."""
 
     before: Mapping[KernelProcessors, ResourceSample] = field(default_factory=dict)
@@ -103,11 +105,20 @@ class ProcessorWitness(Witness):
                 self._after = _samples(self.setting)
         return nothing
 
-    def observation(self) -> ProcessorTimes:
-        return ProcessorTimes(before=self._before, after=self._after)
+    def add_to(self, record: TrialRecord) -> TrialRecord:
+        return replace(record, kept_awake=self._times.kept_awake)
+
+    @classmethod
+    def judge_results(cls, results: EndResults) -> Testimony:
+        spans = [span for span in map(find_span, (results.client, results.server)) if span is not None]
+        shares = [share for span in spans for share in core_shares(span)]
+        return Testimony(
+            metrics=cpu_of_ends(results.client, results.server),
+            limited_by="cpu" if max(shares, default=0.0) >= SATURATED_CORE else None,
+        )
 
     def judge(self, case: Case) -> Testimony:
-        times, looks = self.observation(), case.seen(CounterLooks)
+        times, looks = self._times, case.seen(CounterLooks)
         metrics = self._of_machine(case, times) | cpu_of_ends(
             case.client, case.server, spun_ns(case.client), spun_ns(case.server)
         )
@@ -138,7 +149,11 @@ class ProcessorWitness(Witness):
             limited_by="cpu" if self._is_saturated(case, times) else None,
         )
 
-    def _of_machine(self, case: Case, times: ProcessorTimes) -> dict[str, float]:
+    @property
+    def _times(self) -> _ProcessorTimes:
+        return _ProcessorTimes(before=self._before, after=self._after)
+
+    def _of_machine(self, case: Case, times: _ProcessorTimes) -> dict[str, float]:
         """Processor time of all of the machine while the traffic was measured, where all nodes are on one: of several
         there is no sample of the same time."""
         if case.network.topology.is_spread:
@@ -158,14 +173,14 @@ class ProcessorWitness(Witness):
             metrics["cpu_other_cores"] = max(0.0, machine["user"] + machine["system"] - ours)
         return metrics
 
-    def _spent_ns(self, times: ProcessorTimes) -> float | None:
+    def _spent_ns(self, times: _ProcessorTimes) -> float | None:
         """The CPU time of a trial: the sum over the kernels that its nodes are on; None where one of them does not
         tell."""
         times_ns = [self._spent_on(kernel, span, times) for kernel, span in times.spans.items()]
         known_ns = [time_ns for time_ns in times_ns if time_ns is not None]
         return sum(known_ns) if len(known_ns) == len(times.before) else None
 
-    def _spent_on(self, kernel: KernelProcessors, span: Span, times: ProcessorTimes) -> float | None:
+    def _spent_on(self, kernel: KernelProcessors, span: Span, times: _ProcessorTimes) -> float | None:
         """The CPU time on one kernel.
 
         It is that of its nodes' processors, where threads watched these and nothing of ours ran there; else that of the
@@ -178,7 +193,7 @@ class ProcessorWitness(Witness):
         spent_ns = busy_ns(span, are_kept_awake=times.are_kept_awake(kernel))
         return None if spent_ns is None else spent_ns - orchestrator_ns(span)
 
-    def _is_saturated(self, case: Case, times: ProcessorTimes) -> bool:
+    def _is_saturated(self, case: Case, times: _ProcessorTimes) -> bool:
         """True if a processor of the receiving end was busy nearly all of the time. One that a sender spins on tells
         nothing."""
         kernel, span = self._of_server, find_span(case.server)
@@ -212,7 +227,7 @@ def _samples(setting: TrialSetting) -> dict[KernelProcessors, ResourceSample]:
     return samples
 
 
-def _asleep_notes(times: ProcessorTimes) -> list[str]:
+def _asleep_notes(times: _ProcessorTimes) -> list[str]:
     """Notes on processors that were to be kept awake and were not."""
     return [
         f"processors were not kept awake throughout the trial: {kernel.why_not or 'the threads that do so ended'}"

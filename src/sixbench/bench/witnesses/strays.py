@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...model.evidence import Evidence
 from ...model.evidence.arrivals import ArrivedSegments
-from ..proof.case import Case, Testimony
+from ..proof.case import Case, EndResults, Testimony
 from ..proof.drops import Drops
 from ..proof.segments import segment_evidence
 from ..proof.strays import judge_strays
@@ -19,6 +19,11 @@ class StrayWitness(Witness):
         arrived = _arrived_segments(case)
         notes, too_many = judge_strays(case.client, case.server, own_packets=case.traffic.packets, arrived=arrived)
         return Testimony(evidence=Evidence(arrived=arrived), reasons=too_many, notes=notes)
+
+    @classmethod
+    def judge_results(cls, results: EndResults) -> Testimony:
+        notes, too_many = judge_strays(results.client, results.server, own_packets=results.traffic.packets)
+        return Testimony(reasons=too_many, notes=notes)
 
 
 def _arrived_segments(case: Case) -> dict[str, ArrivedSegments] | None:
