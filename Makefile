@@ -5,11 +5,11 @@ UV_LOCK := requirements-uv.lock
 UV_VERSION := $(shell sed -n 's/^uv==\([0-9.]*\).*/\1/p' $(UV_LOCK))
 PYTEST_ARGS ?=
 lab_files = $(patsubst %,tests/lab/test_%.py,$(1))
-LONG_TESTS := $(call lab_files,cells connections emulated_links endurance happy_eyeballs host_translators hosts hosts_processors link_down lw4o6 map measure mechanisms nat64 one_way_delays outside page_rights ptp serve_flood siit translate_carrier_errors translate_nat translate_small_links translate_softwires)
+LONG_TESTS := $(call lab_files,workers connections emulated_links endurance happy_eyeballs host_translators hosts hosts_processors link_down lw4o6 map measure mechanisms nat64 one_way_delays outside page_rights ptp serve_flood siit translate_carrier_errors translate_nat translate_small_links translate_softwires)
 # tayga is there only where these are run.
 PEERS_TESTS := tests/peers $(call lab_files,translate_tayga)
 # Not in CI, which they would take over an hour.
-SLOW_TESTS := $(call lab_files,added_workload calibration cells_killed dns64_tested hosts_internet machines_killed monitor notebook null_comparisons papers_on_hosts peer_bench translate_engines translated_packets tutorials wrong_clocks)
+SLOW_TESTS := $(call lab_files,added_workload calibration workers_killed dns64_tested hosts_internet machines_killed monitor notebook null_comparisons papers_on_hosts peer_bench translate_engines translated_packets tutorials wrong_clocks)
 JOOL_TESTS := tests/guest/test_jool.py
 STAMPS_TESTS := tests/guest/test_stamping.py
 # Not in CI: they need a machine on which nothing else measures.
@@ -120,7 +120,7 @@ test-python: install system-test
 test-lab: install system-test
 	$(strip $(BIN)/pytest tests/lab $(addprefix --ignore=,$(LONG_TESTS) $(SLOW_TESTS) $(QUIET_TESTS) $(PEERS_TESTS) $(if $(PASSED_ONCE),$(ONCE_TESTS))) $(PYTEST_ARGS))
 
-test-long: install system-test ## run the longer tests: every mechanism, translators, two machines, hosts, cells, emulated links
+test-long: install system-test ## run the longer tests: every mechanism, translators, two machines, hosts, workers, emulated links
 	SIXBENCH_EXPECT_LAB=1 $(strip $(BIN)/pytest $(LONG_TESTS) $(PYTEST_ARGS))
 
 test-slow: install system-test ## run what CI has no time for: tutorials, calibrations, clocks that are wrong, machines that are killed, all folders of strangers

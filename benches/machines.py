@@ -1,5 +1,5 @@
 """Experiments on several machines, played by namespaces: what a trial costs on hosts over SSH beside one here, and how
-much faster a sweep is on several cells.
+much faster a sweep is on several workers.
 
 The namespaces share this machine's processors. So the sweep is of trials that wait, and the cost of a trial on hosts
 has the processor time of both sides of each connection in it.
@@ -21,7 +21,7 @@ from sixbench.agent import AgentHub
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 
-from lab import cell_machines, host_machines
+from lab import host_machines, worker_machines
 
 TRIAL_MS = 60
 """The measuring of each of the short trials, with its warm-up."""
@@ -37,8 +37,8 @@ MORE_TARGET = "< 25"
 MOST_RUNS = 10
 """Most runs here and on hosts. Five take 40 s."""
 
-CELLS = (1, 2, 4, 8)
-BLOCKS_OF_A_CELL = 3
+WORKERS = (1, 2, 4, 8)
+BLOCKS_OF_A_WORKER = 3
 WAITING_S = 1
 WAITING_TRIALS = """
 experiment: waiting
@@ -90,25 +90,27 @@ def _run(hosts: host_machines.Machines, experiment: Path, name: str, *options: s
     )
 
 
-def bench_cells(hub: AgentHub, _: Table) -> None:
-    """Blocks a minute of runs on some cells, with as many blocks for each cell, beside those of one cell."""
+def bench_workers(hub: AgentHub, _: Table) -> None:
+    """Blocks a minute of runs on some workers, with as many blocks for each worker, beside those of one worker."""
     per_min: dict[int, float] = {}
-    for cells in CELLS:
-        names = [f"lab{number + 1}" for number in range(cells)]
-        blocks = BLOCKS_OF_A_CELL * cells
-        with tempfile.TemporaryDirectory() as scratch, cell_machines.machines(hub, Path(scratch), names) as machines:
+    for workers in WORKERS:
+        names = [f"lab{number + 1}" for number in range(workers)]
+        blocks = BLOCKS_OF_A_WORKER * workers
+        with tempfile.TemporaryDirectory() as scratch, worker_machines.machines(hub, Path(scratch), names) as machines:
             file, out = Path(scratch, "waiting.yaml"), Path(scratch, "run")
             file.write_text(WAITING_TRIALS.format(blocks=blocks))
             machines.scheduler()
-            machines.cells(*names)
+            machines.workers(*names)
             code = machines.run("run", file, "--out", out).wait(SWEEP_S)
             if code != 0:
-                raise SystemExit(f"the run on {cells} cells ended with {code}: {machines.output_of('head', 'run')}")
+                raise SystemExit(f"the run on {workers} workers ended with {code}: {machines.output_of('head', 'run')}")
             took_s = _took_s(out)
-            per_min[cells] = 60 * blocks / took_s
-        show_figures(f"{blocks} blocks of two trials that wait {WAITING_S} s, cells: {cells}, s", [took_s], "")
-        if cells > 1:
-            show_figures(f"blocks a minute of {cells} cells / of one", [per_min[cells] / per_min[1]], f"{cells}")
+            per_min[workers] = 60 * blocks / took_s
+        show_figures(f"{blocks} blocks of two trials that wait {WAITING_S} s, workers: {workers}, s", [took_s], "")
+        if workers > 1:
+            show_figures(
+                f"blocks a minute of {workers} workers / of one", [per_min[workers] / per_min[1]], f"{workers}"
+            )
 
 
 def _took_s(run: Path) -> float:

@@ -23,7 +23,7 @@ from pathlib import Path
 from large_runs import bench_large_runs
 from links import bench_links
 from looked_at import bench_browser, bench_page
-from machines import bench_cells, bench_hosts
+from machines import bench_hosts, bench_workers
 from measure import ROUNDS, timed, topology_of
 from scale import bench_scale
 from table import Figure, Table, show
@@ -195,12 +195,12 @@ PARTS: dict[str, Callable[[AgentHub, Table], None]] = {
     "browser": bench_browser,
     "large-runs": bench_large_runs,
     "hosts": bench_hosts,
-    "cells": bench_cells,
+    "workers": bench_workers,
 }
 LEFT_OUT = ("browser", "large-runs")
 """Unless asked for: what they measure is not sixbench alone, and `make bench` is to end within ten minutes."""
 
-KEEP_AWAKE_THEMSELVES = ("overhead", "page", "browser", "hosts", "cells")
+KEEP_AWAKE_THEMSELVES = ("overhead", "page", "browser", "hosts", "workers")
 """Parts whose run keeps the processors awake. Of two threads that do so on one processor, each takes the other for
 work."""
 MAY_SLEEP = ("scale",)

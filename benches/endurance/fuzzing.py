@@ -24,7 +24,7 @@ from typing import Any
 
 from .keeping import STOPS, Keep
 from .nested_experiments import try_experiments
-from .words_of_others import CELL_ANSWERS, HOST_ANSWERS, TERMINAL_NAMES, try_words
+from .words_of_others import HOST_ANSWERS, TERMINAL_NAMES, WORKER_ANSWERS, try_words
 
 ROOT = Path(__file__).parents[2]
 FUZZ = ROOT / "fuzz"
@@ -35,7 +35,7 @@ OF_ROOT = ("bpf_encapsulate", "bpf_decapsulate")
 ANSWERS = "agent_answers"
 ANSWERS_FILE = ROOT / "tests" / "unit" / "answers.json"
 EXPERIMENTS = "experiments"
-OF_PYTHON = (ANSWERS, EXPERIMENTS, CELL_ANSWERS, HOST_ANSWERS, TERMINAL_NAMES)
+OF_PYTHON = (ANSWERS, EXPERIMENTS, WORKER_ANSWERS, HOST_ANSWERS, TERMINAL_NAMES)
 """The targets that need no libFuzzer."""
 TARGETS = (*OF_ANY_USER, *OF_ROOT, *OF_PYTHON)
 
@@ -103,7 +103,7 @@ def _job(target: str, binaries: Path, seconds: float, seed: int, over: threading
         return partial(_answers, seconds, seed, over)
     if target == EXPERIMENTS:
         return partial(try_experiments, seconds, seed, over)
-    if target in (CELL_ANSWERS, HOST_ANSWERS, TERMINAL_NAMES):
+    if target in (WORKER_ANSWERS, HOST_ANSWERS, TERMINAL_NAMES):
         return partial(try_words, target, seconds, seed, over)
     if target in OF_ROOT and os.geteuid() != 0:
         return lambda: {"not_done": "loading programs needs root"}

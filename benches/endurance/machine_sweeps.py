@@ -1,4 +1,4 @@
-"""Sweeps by cells and by hosts, in namespaces that play machines, and how each of their parts is killed."""
+"""Sweeps by workers and by hosts, in namespaces that play machines, and how each of their parts is killed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import subprocess
 from contextlib import ExitStack
 from pathlib import Path
 
-import lab.cell_machines
 import lab.host_machines
+import lab.worker_machines
 from processes import children
 
 from sixbench.agent import AgentHub, find_agent
@@ -55,16 +55,16 @@ class _Commands:
         return "".join(collected)
 
 
-class Cells(_Commands):
-    """`run --cells`: a scheduler, and two cells."""
+class Workers(_Commands):
+    """`run --workers`: a scheduler, and two workers."""
 
     def __init__(self, stack: ExitStack, scratch: Path) -> None:
         super().__init__(scratch)
         hub = stack.enter_context(AgentHub(find_agent()))
-        self._machines = stack.enter_context(lab.cell_machines.machines(hub, scratch))
+        self._machines = stack.enter_context(lab.worker_machines.machines(hub, scratch))
         self._nodes = {name: agent.pid for name, agent in self._machines._lab.agents.items()}
         self._scheduler: subprocess.Popen[bytes] | None = None
-        self._cells: dict[str, subprocess.Popen[bytes]] = {}
+        self._workers: dict[str, subprocess.Popen[bytes]] = {}
 
     def begin(self, directory: Path, experiment: Path) -> None:
         self._start()
@@ -77,27 +77,27 @@ class Cells(_Commands):
     def _start(self) -> None:
         if self._scheduler is None:
             self._scheduler = self._machines.scheduler()
-            self._cells = self._machines.cells(*lab.cell_machines.TWO)
+            self._workers = self._machines.workers(*lab.worker_machines.TWO)
 
     def code(self) -> int | None:
-        self._begin_refused_cells()
+        self._begin_refused_workers()
         return super().code()
 
-    def _begin_refused_cells(self) -> None:
-        """Begins cells again, as their owners would, that have ended in order: a cell does so whose scheduler was not
-        there when it was begun. If both had, nobody would go on with the sweep."""
-        for name, cell in self._cells.items():
-            if cell.poll() == Exit.CANNOT:
-                self._cells[name] = self._machines.begin_cell(name)
+    def _begin_refused_workers(self) -> None:
+        """Begins workers again, as their owners would, that have ended in order: a worker does so whose scheduler was
+        not there when it was begun. If both had, nobody would go on with the sweep."""
+        for name, worker in self._workers.items():
+            if worker.poll() == Exit.CANNOT:
+                self._workers[name] = self._machines.begin_worker(name)
 
     def kill(self, victim: str, dice: random.Random) -> bool:
-        name = dice.choice(lab.cell_machines.TWO)
+        name = dice.choice(lab.worker_machines.TWO)
         if victim == "agent":
-            agents = [pid for pid in _below(self._cells[name].pid) if _name(pid).startswith("sixbench-agent")]
+            agents = [pid for pid in _below(self._workers[name].pid) if _name(pid).startswith("sixbench-agent")]
             return bool(agents) and _kill(dice.choice(sorted(agents)))
-        if victim == "cell":
-            self._machines.kill(self._cells[name])
-            self._cells[name] = self._machines.begin_cell(name)
+        if victim == "worker":
+            self._machines.kill(self._workers[name])
+            self._workers[name] = self._machines.begin_worker(name)
         elif victim == "scheduler":
             assert self._scheduler is not None
             self._machines.kill(self._scheduler)
@@ -113,10 +113,10 @@ class Cells(_Commands):
         return {name: _interfaces(pid) for name, pid in self._nodes.items()}
 
     def end(self) -> None:
-        for process in (self._scheduler, *self._cells.values()):
+        for process in (self._scheduler, *self._workers.values()):
             if process is not None and process.poll() is None:
                 self._machines.kill(process)
-        self._scheduler, self._cells = None, {}
+        self._scheduler, self._workers = None, {}
 
 
 class Hosts(_Commands):

@@ -1,7 +1,7 @@
-"""kill -9 of whatever runs a sweep on many machines: orchestrator, scheduler, cells, agents, and what serves SSH.
+"""kill -9 of whatever runs a sweep on many machines: orchestrator, scheduler, workers, agents, and what serves SSH.
 
-A sweep is a run of a thousand short trials, by `--cells` or by `--hosts`, on namespaces that play machines
-(tests/lab/cell_machines.py, host_machines.py). It is hit again and again until it has ended. Who was killed is begun
+A sweep is a run of a thousand short trials, by `--workers` or by `--hosts`, on namespaces that play machines
+(tests/lab/worker_machines.py, host_machines.py). It is hit again and again until it has ended. Who was killed is begun
 again, as a machine's owner would do it, and the orchestrator by `resume`.
 """
 
@@ -21,14 +21,14 @@ from sixbench.store import read_run, verify_run
 
 from . import host
 from .keeping import STOPS, Keep, PartResults
-from .machine_sweeps import Cells, Hosts
+from .machine_sweeps import Hosts, Workers
 from .runs import TRACEBACK, acknowledged, created, differing_keys, has_ended, is_begun, planned_keys, recorded
 
 KILLS = 200
 TRIALS = 1000
 LEAST_TRIALS = 40
 SHARES = {
-    "cells": {"orchestrator": 30, "scheduler": 40, "cell": 40, "agent": 20},
+    "workers": {"orchestrator": 30, "scheduler": 40, "worker": 40, "agent": 20},
     "hosts": {"orchestrator": 20, "agent": 20, "sshd": 30},
 }
 """Share of the kills that each victim gets, of all shares."""
@@ -69,12 +69,12 @@ class Sweep(Protocol):
         """Ends all but the machines."""
 
 
-WAYS: dict[str, Callable[[ExitStack, Path], Sweep]] = {"cells": Cells, "hosts": Hosts}
+WAYS: dict[str, Callable[[ExitStack, Path], Sweep]] = {"workers": Workers, "hosts": Hosts}
 
 
 @dataclass(kw_only=True)
 class Tally:
-    """Results of the kills in runs of one kind, on cells or on hosts.
+    """Results of the kills in runs of one kind, on workers or on hosts.
 
     Attributes:
         kills: by victim.
@@ -304,8 +304,8 @@ def _check(directory: Path, planned: set[str], tally: Tally, place: str) -> None
     ]
     by_block: dict[int, set[tuple[str | None, int | None]]] = {}
     for trial in run.trials:
-        by_block.setdefault(trial.block, set()).add((trial.cell, trial.attempt))
-    if run.manifest.cells:  # a block is whole on one cell
+        by_block.setdefault(trial.block, set()).add((trial.worker, trial.attempt))
+    if run.manifest.workers:  # a block is whole on one worker
         twice += [f"block {block} by {sorted(map(str, by))}" for block, by in by_block.items() if len(by) > 1]
     tally.count("twice", twice, place)
     tally.count("sets_that_differ", differing_keys(run, planned), place)

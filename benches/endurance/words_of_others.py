@@ -1,4 +1,4 @@
-"""Answers of cells and hosts, and names that reach a terminal: changed, cut, repeated, and made of what hurts.
+"""Answers of workers and hosts, and names that reach a terminal: changed, cut, repeated, and made of what hurts.
 
 Each is taken, or refused with an error that is meant for users. Nothing else is raised, nothing is unpickled, what is
 kept of it has bounds, and every message prints on one line.
@@ -20,7 +20,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-CELL_ANSWERS, HOST_ANSWERS, TERMINAL_NAMES = "cell_answers", "host_answers", "terminal_names"
+WORKER_ANSWERS, HOST_ANSWERS, TERMINAL_NAMES = "worker_answers", "host_answers", "terminal_names"
 ANSWERS_FILE = Path(__file__).parents[2] / "tests" / "unit" / "answers.json"
 
 TOKENS = (
@@ -103,7 +103,7 @@ def try_words(target: str, seconds: float, seed: int, over: threading.Event) -> 
     return {"executions": executions}
 
 
-def _cell_answers(mark: str) -> Callable[[random.Random], None]:
+def _worker_answers(mark: str) -> Callable[[random.Random], None]:
     from sixbench.workers.settings import set_up
 
     set_up()
@@ -145,7 +145,7 @@ def _cell_answers(mark: str) -> Callable[[random.Random], None]:
         reply = {
             "schema": REPLY_SCHEMA,
             "sixbench": words(dice),
-            "cell": words(dice),
+            "worker": words(dice),
             "why": value(dice),
             "trials": value(dice),
         }
@@ -234,4 +234,4 @@ def _terminal_names(_: str) -> Callable[[random.Random], None]:
     return item
 
 
-_TARGETS = {CELL_ANSWERS: _cell_answers, HOST_ANSWERS: _host_answers, TERMINAL_NAMES: _terminal_names}
+_TARGETS = {WORKER_ANSWERS: _worker_answers, HOST_ANSWERS: _host_answers, TERMINAL_NAMES: _terminal_names}

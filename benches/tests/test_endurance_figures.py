@@ -80,15 +80,15 @@ def test_what_was_not_done_says_why_and_replaces_nothing() -> None:
     assert "not done: no kernel" in text
 
 
-ON_MACHINES = {"asked": 5, "kills": {"cell": 2, "agent": 3}, "sweeps": 1, "trials": {"ok": 990, "failed": 10}}
+ON_MACHINES = {"asked": 5, "kills": {"worker": 2, "agent": 3}, "sweeps": 1, "trials": {"ok": 990, "failed": 10}}
 ON_MACHINES |= dict.fromkeys(("lost", "twice", "half", "left_over", "not_home", "sets_that_differ"), 0)
 ON_MACHINES |= {"tracebacks": 0, "hung": 0, "other_codes": 0, "refused": 1, "acknowledged": 700}
 
 
 def test_kills_on_machines_have_a_table_and_what_is_not_home_is_wrong() -> None:
     data: dict[str, Any] = {}
-    document.take(data, {"part": "machines", "seed": 7, **RUN, "ways": {"cells": ON_MACHINES}})
-    line = "| `--cells`, seed 7 | agent (3), cell (2) | 1, 1 000 | 0 | 0 | 0 | 0 | 0 | 0 | 1 | 2026-11-22, abc |"
+    document.take(data, {"part": "machines", "seed": 7, **RUN, "ways": {"workers": ON_MACHINES}})
+    line = "| `--workers`, seed 7 | agent (3), worker (2) | 1, 1 000 | 0 | 0 | 0 | 0 | 0 | 0 | 1 | 2026-11-22, abc |"
     assert line in document.figures(data)
     assert "| all |" not in document.figures(data)
     for seed in (8, 8):  # that of a seed is replaced
@@ -97,9 +97,9 @@ def test_kills_on_machines_have_a_table_and_what_is_not_home_is_wrong() -> None:
     assert line in document.figures(data)
     assert "| all | 9 | 2, 2 000 | 0 | 0 | 0 | 2 | 0 | 1 | 2 |  |" in document.figures(data)
     wrong = PARTS["machines"].wrong
-    assert wrong({"ways": {"cells": ON_MACHINES}}) == []
-    assert wrong({"ways": {"cells": ON_MACHINES | {"not_home": 2}}}) == ["cells: 2 not home"]
-    assert wrong({"ways": {"cells": ON_MACHINES | {"asked": 9}}}) == ["cells: 5 of 9 kills"]
+    assert wrong({"ways": {"workers": ON_MACHINES}}) == []
+    assert wrong({"ways": {"workers": ON_MACHINES | {"not_home": 2}}}) == ["workers: 2 not home"]
+    assert wrong({"ways": {"workers": ON_MACHINES | {"asked": 9}}}) == ["workers: 5 of 9 kills"]
 
 
 def test_each_part_of_a_sweep_is_killed_and_two_hundred_in_all() -> None:
@@ -107,7 +107,7 @@ def test_each_part_of_a_sweep_is_killed_and_two_hundred_in_all() -> None:
 
     assert sum(sum(victims.values()) for victims in shares(200).values()) == 200
     assert shares(1) == {
-        "cells": {"orchestrator": 1, "scheduler": 1, "cell": 1, "agent": 1},
+        "workers": {"orchestrator": 1, "scheduler": 1, "worker": 1, "agent": 1},
         "hosts": {"orchestrator": 1, "agent": 1, "sshd": 1},
     }
 

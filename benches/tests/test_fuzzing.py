@@ -90,7 +90,7 @@ def test_an_experiment_that_crashes_the_reader_is_told_with_what_repeats_it(monk
     assert try_experiments["crash"] == "seed 3, input 0: RecursionError('too deep')"
 
 
-@pytest.mark.parametrize("target", [fuzzing.CELL_ANSWERS, fuzzing.HOST_ANSWERS, fuzzing.TERMINAL_NAMES])
+@pytest.mark.parametrize("target", [fuzzing.WORKER_ANSWERS, fuzzing.HOST_ANSWERS, fuzzing.TERMINAL_NAMES])
 def test_words_of_others_are_tried_and_a_crash_has_its_number(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     try_words = words_of_others.try_words(target, 1, 1, threading.Event())
     assert try_words["executions"] > 0

@@ -13,7 +13,7 @@ import pytest
 import sixbench
 
 ROOT = Path(__file__).parents[2]
-VICTIMS = {"cells": ["agent", "cell", "orchestrator", "scheduler"], "hosts": ["agent", "orchestrator", "sshd"]}
+VICTIMS = {"workers": ["agent", "worker", "orchestrator", "scheduler"], "hosts": ["agent", "orchestrator", "sshd"]}
 
 
 @pytest.mark.parametrize("way", [*VICTIMS])

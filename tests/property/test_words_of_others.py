@@ -102,8 +102,8 @@ def test_an_answer_of_another_form_is_told_in_one_line(text: str) -> None:
 
 @hostile
 @example(EVIL)
-def test_a_reply_of_a_cell_is_told_in_one_line(text: str) -> None:
-    replies: list[Any] = [text, {text: text}, {"schema": text}, {"cell": text, "sixbench": 1}, [text]]
+def test_a_reply_of_a_worker_is_told_in_one_line(text: str) -> None:
+    replies: list[Any] = [text, {text: text}, {"schema": text}, {"worker": text, "sixbench": 1}, [text]]
     for reply in replies:
         for read in (reply_from_wire, chosen_from_wire):
             with pytest.raises(errors.StoreError) as refused:

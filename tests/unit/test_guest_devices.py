@@ -170,9 +170,9 @@ def test_an_event_does_not_change_the_mtu_in_a_machine() -> None:
         read({"mtu": 1400})
 
 
-def test_neither_cells_nor_other_emulated_machines_have_guests() -> None:
+def test_neither_workers_nor_other_emulated_machines_have_guests() -> None:
     read = experiment("jool")
-    with pytest.raises(UsageError, match=r"paths\.jool is an emulated machine under test, whose kernel cells do not"):
+    with pytest.raises(UsageError, match=r"paths\.jool is an emulated machine under test, whose kernel workers do not"):
         refuse_foreign(read)
     with pytest.raises(UsageError, match=r"paths\.jool is an emulated machine under test, which an emulated machine"):
         refuse_programs_in_guests(read.paths)

@@ -31,7 +31,7 @@ def test_commands_stand_in_groups(sixbench: Callable[..., Any]) -> None:
     names = {heading: [line.split()[0] for line in lines] for heading, lines in sections.items()}
     assert {"papers", "plan", "run", "resume"} <= set(names[EXPERIMENTS])
     assert names[TWO_MACHINES] == ["serve", "key", "measure"]
-    assert names[MANY_MACHINES] == ["scheduler", "cell"]
+    assert names[MANY_MACHINES] == ["scheduler", "worker"]
     assert "doctor" in names[MACHINE]
 
 

@@ -21,7 +21,7 @@ PRINTS_NO_TABLE = {
     "ui": "prints the address of its page, and serves that until it is stopped",
     "key": "writes a file",
     "scheduler": "says where it listens, and serves until it is stopped",
-    "cell": "says what it does, and serves until it is stopped",
+    "worker": "says what it does, and serves until it is stopped",
     "clean": "says what it removed",
     "lab exec": "becomes another program",
     "lab capture": "writes a file",
@@ -36,7 +36,7 @@ BESIDE_A_UNIT = {"value", "low", "high", "ci_low", "ci_high", "half_width", "dif
 """Numbers in the unit that the key `unit` of the same object, or of one around it, names."""
 COUNTS = {
     *("packets", "cut", "created", "too_long", "collected", "reassembled", "lost_first", "n", "min", "max", "late_by"),
-    *("ok_trials", "invalid_trials", "failed_trials", "open_ended", "trials", "cells", "repeats", "blocks_needed"),
+    *("ok_trials", "invalid_trials", "failed_trials", "open_ended", "trials", "workers", "repeats", "blocks_needed"),
 }
 PURE = {
     "family",

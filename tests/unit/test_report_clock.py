@@ -74,9 +74,9 @@ def test_nanoseconds_of_cpu_time_are_instructions() -> None:
 
 def test_comparisons_of_runs_are_told_likewise() -> None:
     run = run_by(virtual())
-    cells = {cell.metric: cell for cell in compare_runs(run, run, 0.01, ["cpu_per_byte"]).cells}
-    assert (cells["goodput"].unit, cells["rtt_p50"].unit) == ("virtual bit/s", "virtual ns")
-    assert (cells["instructions_per_byte"].unit, cells["instructions_per_byte"].is_over) == ("instructions", False)
+    metrics = {item.metric: item for item in compare_runs(run, run, 0.01, ["cpu_per_byte"]).metrics}
+    assert (metrics["goodput"].unit, metrics["rtt_p50"].unit) == ("virtual bit/s", "virtual ns")
+    assert (metrics["instructions_per_byte"].unit, metrics["instructions_per_byte"].is_over) == ("instructions", False)
 
 
 def test_the_kernels_of_emulated_machines_stand_with_their_emulator() -> None:

@@ -209,14 +209,14 @@ NETWORKS = {
 @pytest.mark.parametrize("name", NETWORKS)
 def test_every_node_has_a_place_of_its_own(name: str) -> None:
     places = layout(NETWORKS[name], ("h1", "h2"))
-    assert places.cells.keys() == NETWORKS[name].nodes.keys()
-    assert len(set(places.cells.values())) == len(places.cells)
+    assert places.squares.keys() == NETWORKS[name].nodes.keys()
+    assert len(set(places.squares.values())) == len(places.squares)
 
 
 @pytest.mark.parametrize("name", ["direct", "chain", "ring", "star", "mesh"])
 def test_the_way_between_the_hosts_is_one_row_from_left_to_right(name: str) -> None:
     places = layout(NETWORKS[name], ("h1", "h2"))
-    way = [places.cells[node] for node in places.route]
+    way = [places.squares[node] for node in places.route]
     assert places.straight
     assert (places.route[0], places.route[-1]) == ("h1", "h2")
     assert [column for column, _ in way] == sorted(column for column, _ in way)

@@ -214,7 +214,7 @@ def test_json_report_has_what_the_design_promises(name: str) -> None:
     run = run_of(name)
     analysis = plain_analysis(run)
     document = json.loads(FORMATS["json"].render(run, analysis))
-    assert document["schema"] == "sixbench.findings/2"
+    assert document["schema"] == "sixbench.findings/3"
     assert document["experiment"] == run.manifest.experiment.name
     assert document["run"] == run.manifest.run
     assert len(document["findings"]) == len(analysis.findings)

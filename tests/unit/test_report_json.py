@@ -133,7 +133,7 @@ FORM = {
     "trials": TRIALS,
     "remarks": [str],
     "rfc": NULL,
-    "cells": NULL,
+    "workers": NULL,
     "kernels": list,
     "calibration": NULL,
 }
@@ -165,7 +165,7 @@ def test_it_is_written_as_before() -> None:
     """Programs of others compare these files line by line."""
     some_run = synthetic.small().in_memory()
     text = FORMATS["json"].render(some_run, plain_analysis(some_run))
-    assert text.startswith('{\n "schema": "sixbench.findings/2",\n "experiment": "small",\n "run": "small",\n')
+    assert text.startswith('{\n "schema": "sixbench.findings/3",\n "experiment": "small",\n "run": "small",\n')
     assert text.endswith("\n}\n")
     assert list(json.loads(text)) == list(FORM_ORDER)
 
@@ -173,7 +173,7 @@ def test_it_is_written_as_before() -> None:
 FORM_ORDER = (
     *("schema", "experiment", "run", "title", "state", "paper", "quick", "baseline", "confidence", "margin", "seed"),
     *("started_realtime_ns", "clock", "findings", "estimates", "claims", "published", "paper_tables", "paths"),
-    *("evidence", "trials", "remarks", "rfc", "cells", "kernels", "calibration"),
+    *("evidence", "trials", "remarks", "rfc", "workers", "kernels", "calibration"),
 )
 
 

@@ -49,7 +49,7 @@ def changed(
 
 
 def constant(run: synthetic.Synthetic, virtual: bool = True) -> synthetic.Synthetic:
-    """A run in which all trials of a cell gave the same, as on a virtual clock."""
+    """A run in which all trials with the same settings gave the same, as on a virtual clock."""
     first: dict[tuple[str, str], TrialRecord] = {}
     for trial in run.trials:
         first.setdefault((trial.combination, trial.path), trial)
@@ -63,8 +63,8 @@ def compared(new: synthetic.Synthetic, old: synthetic.Synthetic = OLD, **options
     return compare_runs(old.in_memory(), new.in_memory(), **options)
 
 
-def cells(comparison: RunComparison, metric: str, path: str = "ipv6") -> list[ComparedMetric]:
-    return [cell for cell in comparison.cells if (cell.metric, cell.path) == (metric, path)]
+def metrics_of(comparison: RunComparison, metric: str, path: str = "ipv6") -> list[ComparedMetric]:
+    return [item for item in comparison.metrics if (item.metric, item.path) == (metric, path)]
 
 
 def test_the_text_is_as_in_the_golden_file() -> None:
@@ -79,9 +79,9 @@ def test_an_identical_run_is_within_any_limit() -> None:
     comparison = compared(OLD, limit=0.0)
     assert not comparison.fails
     assert (comparison.settings, comparison.lacking, comparison.over) == ([], [], [])
-    assert {cell.change for cell in comparison.cells} == {"inconclusive"}
-    assert {cell.ratio for cell in comparison.cells} <= {1.0, None}
-    assert len(comparison.judged) == sum(cell.headline for cell in comparison.cells)
+    assert {item.change for item in comparison.metrics} == {"inconclusive"}
+    assert {item.ratio for item in comparison.metrics} <= {1.0, None}
+    assert len(comparison.judged) == sum(item.headline for item in comparison.metrics)
 
 
 @pytest.mark.parametrize(
@@ -100,10 +100,10 @@ def test_the_direction_that_is_worse_is_the_metrics_own(
     comparison = compared(changed({column: factor}), limit=limit)
     metric = column.rpartition("_")[0]
     assert comparison.fails == is_over
-    assert {cell.is_over for cell in cells(comparison, metric)} == {is_over}
-    assert {cell.metric for cell in comparison.over} == ({metric} if is_over else set())
+    assert {item.is_over for item in metrics_of(comparison, metric)} == {is_over}
+    assert {item.metric for item in comparison.over} == ({metric} if is_over else set())
     is_worse = (factor < 1) == (metric == "goodput")
-    assert {cell.change for cell in cells(comparison, metric)} == {"worse" if is_worse else "better"}
+    assert {item.change for item in metrics_of(comparison, metric)} == {"worse" if is_worse else "better"}
 
 
 def test_what_differs_beside_the_results_is_named() -> None:
@@ -121,11 +121,11 @@ def test_without_any_spread_the_values_decide() -> None:
     old = constant(OLD)
     assert not compared(old, old, limit=0.0).fails
     slower = compared(constant(changed({"goodput_bps": 0.985})), old, limit=0.01)
-    assert {cell.metric for cell in slower.over} == {"goodput"}
-    assert [(cell.ci_low, cell.ci_high) for cell in slower.over] == [(cell.ratio, cell.ratio) for cell in slower.over]
+    assert {item.metric for item in slower.over} == {"goodput"}
+    assert [(item.ci_low, item.ci_high) for item in slower.over] == [(item.ratio, item.ratio) for item in slower.over]
     barely = compared(constant(changed({"goodput_bps": 0.995})), old, limit=0.01)
     assert not barely.fails
-    assert {cell.change for cell in cells(barely, "goodput")} == {"worse"}
+    assert {item.change for item in metrics_of(barely, "goodput")} == {"worse"}
 
 
 def test_a_share_may_become_worse_by_so_many_percentage_points() -> None:
@@ -135,7 +135,7 @@ def test_a_share_may_become_worse_by_so_many_percentage_points() -> None:
 
     for loss_ratio, is_over in ((0.009, False), (0.011, True)):
         comparison = compared(with_loss(loss_ratio), with_loss(0.0), limit=0.01)
-        assert {cell.is_over for cell in cells(comparison, "loss_ratio")} >= {is_over}
+        assert {item.is_over for item in metrics_of(comparison, "loss_ratio")} >= {is_over}
         assert comparison.fails == is_over
 
 
@@ -144,7 +144,7 @@ def test_the_limit_is_for_the_metrics_that_are_named() -> None:
     assert compared(new, limit=0.01, metrics=["goodput"]).fails
     comparison = compared(new, limit=0.01, metrics=["rtt_p50"])
     assert not comparison.fails
-    assert {cell.metric for cell in comparison.judged} == {"rtt_p50"}
+    assert {item.metric for item in comparison.judged} == {"rtt_p50"}
 
 
 def test_a_path_that_works_no_longer_is_over_the_limit_and_one_that_is_gone_is_told() -> None:
@@ -189,8 +189,8 @@ def test_the_command_ends_with_1_where_a_metric_is_worse(sixbench: Callable[...,
     assert (done.exit, done.stderr) == (1, "")
     actual_document = json.loads(done.stdout)
     assert actual_document == json.loads(json.dumps(document(compared(changed({"goodput_bps": 0.97}), limit=0.01))))
-    assert (actual_document["schema"], actual_document["fails"]) == ("sixbench.run-comparison/1", True)
-    over = {(cell["metric"], cell["path"]) for cell in actual_document["cells"] if cell["is_over"]}
+    assert (actual_document["schema"], actual_document["fails"]) == ("sixbench.run-comparison/2", True)
+    over = {(item["metric"], item["path"]) for item in actual_document["metrics"] if item["is_over"]}
     assert over == {("goodput", "ipv6")}
 
 
@@ -241,10 +241,10 @@ def test_values_of_both_runs_give_the_printed_change() -> None:
         for trial in old.trials
     ]
     compared = compare_runs(old, replace(old, trials=trials))
-    ratios = [cell for cell in compared.cells if cell.ratio is not None]
+    ratios = [item for item in compared.metrics if item.ratio is not None]
     assert ratios
-    for cell in ratios:
-        assert cell.ratio == pytest.approx(cell.new.value / cell.old.value, rel=1e-12)
+    for item in ratios:
+        assert item.ratio == pytest.approx(item.new.value / item.old.value, rel=1e-12)
 
 
 def test_a_change_that_is_undecided_says_how_many_blocks_in_each_run_would_tell() -> None:
@@ -254,19 +254,19 @@ def test_a_change_that_is_undecided_says_how_many_blocks_in_each_run_would_tell(
         for trial in OLD.trials
     ]
     comparison = compared(replace(OLD, trials=trials))
-    open_cells = [cell for cell in cells(comparison, "goodput") if not cell.is_equivalent]
-    assert open_cells
-    for cell in open_cells:
-        assert cell.change == "inconclusive"
-        assert cell.blocks_needed is not None
-        assert cell.blocks_needed > max(cell.old.n, cell.new.n)
+    undecided = [item for item in metrics_of(comparison, "goodput") if not item.is_equivalent]
+    assert undecided
+    for item in undecided:
+        assert item.change == "inconclusive"
+        assert item.blocks_needed is not None
+        assert item.blocks_needed > max(item.old.n, item.new.n)
     assert "undecided (about" in render(comparison)
-    assert {cell["blocks_needed"] for cell in document(comparison)["cells"] if cell["change"] == "better"} <= {None}
+    assert {item["blocks_needed"] for item in document(comparison)["metrics"] if item["change"] == "better"} <= {None}
 
 
 def test_a_change_within_the_margin_is_equivalent_and_not_undecided() -> None:
-    compared_metrics = cells(compared(OLD), "goodput")
-    assert {(cell.is_equivalent, cell.blocks_needed) for cell in compared_metrics} == {(True, None)}
+    compared_metrics = metrics_of(compared(OLD), "goodput")
+    assert {(item.is_equivalent, item.blocks_needed) for item in compared_metrics} == {(True, None)}
 
 
 def test_the_blocks_needed_give_an_interval_as_narrow_as_they_say() -> None:

@@ -124,12 +124,12 @@ def test_findings_of_the_schema_before_are_read(runs: Path, sixbench: Command) -
     )
 
 
-@pytest.mark.parametrize("schema", ["sixbench.findings/0", "sixbench.findings/3", None, 1, []])
+@pytest.mark.parametrize("schema", ["sixbench.findings/0", "sixbench.findings/4", None, 1, []])
 def test_findings_of_another_schema_are_refused_in_a_sentence_that_helps(
     runs: Path, sixbench: Command, schema: object
 ) -> None:
     old = json.loads((GOLDEN / "findings-1.json").read_text())
     (runs / "small" / "findings.json").write_text(json.dumps(old | {"schema": schema}))
     [line] = [line for line in sixbench("runs").stdout.splitlines() if "schema" in line]
-    assert "this sixbench reads sixbench.findings/2 and sixbench.findings/1" in line
+    assert "this sixbench reads sixbench.findings/3, sixbench.findings/2 and sixbench.findings/1" in line
     assert "`sixbench report` writes it anew" in line

@@ -20,6 +20,7 @@ from sixbench.report.evidence import PacketSum, by_path
 from sixbench.report.evidence.losses import LossSum
 from sixbench.report.evidence.tunnels import TunnelSum
 from sixbench.store import Run, details, read_run, verify_run
+from sixbench.store.ledger import hashes_of
 
 pytestmark = pytest.mark.computes
 
@@ -84,3 +85,19 @@ def test_what_a_record_says_of_an_event() -> None:
     assert (trial.status, trial.reasons) == ("ok", [])
     [event] = trial.evidence.events or ()
     assert (event.link, event.mtu_bytes, event.due_ns) == ("four", 1400, 50_000_000)
+
+
+def test_a_worker_that_was_called_a_cell(tmp_path: Path) -> None:
+    """As in `sixbench.run/2` and `sixbench.trial/2`."""
+    directory = shutil.copytree(EVENTS, tmp_path / "events")
+    [record] = directory.glob("trials/*/trial.json")
+    trial = json.loads(record.read_text()) | {"cell": "lab1", "attempt": 1}
+    record.write_text(json.dumps(trial))
+    manifest = json.loads((directory / "manifest.json").read_text())
+    manifest["cells"] = {"lab1": {"environment": manifest["environment"]}}
+    manifest["accepted"][trial["key"]] |= hashes_of({"trial.json": record.read_bytes()})
+    (directory / "manifest.json").write_text(json.dumps(manifest))
+    run = read_run(directory)
+    assert run.problems == ()
+    assert run.manifest.workers.keys() == {"lab1"}
+    assert [trial.worker for trial in run.trials] == ["lab1"]

@@ -155,7 +155,7 @@ def test_what_was_not_measured_is_absent(tmp_path: Path, manifest: Manifest) -> 
     create_run(tmp_path / "run", manifest).add_trial(record(limited_by=None), {})
     data = json.loads((tmp_path / "run/trials/b001-c0001-ipv4/trial.json").read_text())
     assert "limited_by" not in data
-    assert data["schema"] == "sixbench.trial/2"
+    assert data["schema"] == "sixbench.trial/3"
 
 
 def test_a_run_belongs_to_one_process_at_a_time(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_the_table_of_trials_says_what_it_is_and_the_units_of_its_columns(manife
     )
     schema = pq.read_schema(io.BytesIO(trials_parquet([trial], manifest)))
     about = {key.decode(): value.decode() for key, value in schema.metadata.items() if key.startswith(b"sixbench.")}
-    assert about["sixbench.schema"] == "sixbench.trials/1"
+    assert about["sixbench.schema"] == "sixbench.trials/2"
     assert about["sixbench.run"] == manifest.run
     assert about["sixbench.experiment"] == manifest.experiment.name
     assert about["sixbench.seed"] == str(manifest.experiment.seed)

@@ -118,7 +118,7 @@ CALLS: dict[str, Words] = {
     "key": lambda world: [[world.experiment]],
     "measure": lambda world: [[EVIL], ["-c", "::1", EVIL]],
     "scheduler": lambda world: [["--bind", EVIL], ["--key", world.missing]],
-    "cell": lambda world: [["--scheduler", EVIL]],
+    "worker": lambda world: [["--scheduler", EVIL]],
     "clean": lambda world: [[]],
     "theory": lambda world: [["--experiment", world.experiment], ["--path", EVIL]],
     "doctor": lambda world: [["--kernel", EVIL]],

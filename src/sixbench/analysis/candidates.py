@@ -66,7 +66,7 @@ def candidates(
                     path=path,
                     baseline=baseline,
                     pairs=pairs_of(group, base, metric, blocks),
-                    workers=tuple(group.ok[block].cell for block in blocks),
+                    workers=tuple(group.ok[block].worker for block in blocks),
                     invalid=group.invalid + base.invalid,
                     theory=group.theory.get(column),
                     theory_baseline=base.theory.get(column),
@@ -120,7 +120,7 @@ def common_blocks(path: PathTrials, baseline: PathTrials, column: str) -> list[i
         if column in trial.metrics
         and block in baseline.ok
         and column in baseline.ok[block].metrics
-        and baseline.ok[block].cell == trial.cell
+        and baseline.ok[block].worker == trial.worker
     )
 
 

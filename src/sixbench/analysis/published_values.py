@@ -101,10 +101,10 @@ def measured(ours: OurMeasurement, results: Results) -> tuple[_Numbers, str]:
     selector = ours.selector
     if SYSTEM in ours.against and not results.system_kernels.kernels:
         return _NOTHING, NEEDS_KERNELS
-    cells = [(c, path) for c in results.combinations(selector) for path in selector.paths]
-    if not cells:
+    places = [(c, path) for c in results.combinations(selector) for path in selector.paths]
+    if not places:
         return _NOTHING, "this run has no such combination"
-    rows = [numbers for cell in cells if (numbers := _cell(ours, results, *cell))[0] is not None]
+    rows = [numbers for place in places if (numbers := _numbers_at(ours, results, *place))[0] is not None]
     if not rows:
         return _NOTHING, "no valid trial in this run"
     kernels = [str(name) for name in results.system_kernels.select(selector).levels.get(COLUMN, ())]
@@ -118,7 +118,7 @@ def measured(ours: OurMeasurement, results: Results) -> tuple[_Numbers, str]:
     return (mean, None, None), f"{whose}, {over}" if whose else f"ours is {over}"
 
 
-def _cell(ours: OurMeasurement, results: Results, combination: Combination, path: str) -> _Numbers:
+def _numbers_at(ours: OurMeasurement, results: Results, combination: Combination, path: str) -> _Numbers:
     metric = ours.selector.metric
     if ours.formula in ("value", "points"):
         return _absolute(ours, results, combination, path)

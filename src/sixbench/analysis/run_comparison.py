@@ -1,15 +1,15 @@
-"""Compares two runs of one experiment: every metric of every cell, and whether it became worse by more than a limit.
+"""Compares two runs of one experiment: every metric, by workload, path and levels, and whether it became worse by more
+than a limit.
 
 *Samples.* The trials of the two runs come from different blocks, so they form no pairs. They are compared by Welch's t
 (`stats.unpaired`), by ratio or by difference as in findings. A metric that is a share (loss) changes by percentage
 points, and the limit is a limit of the share itself. For other metrics that are compared by difference, the limit is a
 share of the old mean.
 
-*The limit.* The hypothesis is that the metric of a cell became worse by at most the limit. A cell is over the limit if
-this is rejected at half of 1 - confidence, which means that the whole interval is beyond the limit. The p-values are
-adjusted by Holm over all cells that the limit is for. The chance that any of them is wrongly called worse is at most
-half of 1 - confidence. Where neither run has any spread (a virtual clock), nothing is left to chance, and the values
-decide.
+*The limit.* The hypothesis is that a metric became worse by at most the limit. It is over the limit if this is rejected
+at half of 1 - confidence, which means that the whole interval is beyond the limit. The p-values are adjusted by Holm
+over all comparisons that the limit is for. The chance that any of them is wrongly called worse is at most half of 1 -
+confidence. Where neither run has any spread (a virtual clock), nothing is left to chance, and the values decide.
 """
 
 from __future__ import annotations
@@ -74,21 +74,21 @@ def compare_runs(old: Run, new: Run, limit: float | None = None, metrics: Collec
         confidence=confidence,
         limit=limit,
         settings=differing_settings(old, new),
-        cells=_judged(compared, limit, old.manifest.experiment),
+        metrics=_judged(compared, limit, old.manifest.experiment),
         lacking=_lacking(before, after),
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Compared:
-    cell: ComparedMetric
+    compared: ComparedMetric
     metric: Metric
     unpaired: Unpaired
     is_gated: bool
 
 
 def _places(run: Run) -> dict[Place, PathTrials]:
-    """The trials by their cell, which does not depend on the names of combinations."""
+    """The trials by workload, path and levels, which does not depend on the names of combinations."""
     groups = group_trials(run)
     seen: dict[tuple[str, tuple[tuple[str, Scalar], ...]], int] = defaultdict(int)
     places: dict[Place, PathTrials] = {}
@@ -134,7 +134,7 @@ def _compared(
         )
         is_named = metric.name in metrics or shown.name in metrics
         is_gated = (is_named if metrics else headline) and metric.better != "neither"
-        results.append(_Compared(cell=compared, metric=metric, unpaired=unpaired, is_gated=is_gated))
+        results.append(_Compared(compared=compared, metric=metric, unpaired=unpaired, is_gated=is_gated))
     return results
 
 
@@ -155,12 +155,12 @@ def _sample(values: Sequence[float], confidence: float, *, is_ratio: bool) -> Tr
 
 
 def _judged(compared: Sequence[_Compared], limit: float | None, experiment: Experiment) -> list[ComparedMetric]:
-    """The cells with what was decided of them.
+    """The comparisons with what was decided of them.
 
     Args:
         experiment: the old run's: its margins, its confidence, and the precision that it asks for.
     """
-    compared_metrics = [item.cell for item in compared]
+    compared_metrics = [item.compared for item in compared]
     error = 1 - experiment.statistics.confidence
     for name in METRICS:
         indices = [index for index, item in enumerate(compared) if item.metric.name == name]
@@ -176,11 +176,14 @@ def _judged(compared: Sequence[_Compared], limit: float | None, experiment: Expe
 
 
 def _answered(item: _Compared, p_value: float | None, experiment: Experiment) -> ComparedMetric:
-    """The cell with its change, with its equivalence, and with the blocks that would tell where it has neither."""
+    """The comparison with its change, with its equivalence, and with the blocks that would tell where it has
+    neither."""
     error = 1 - experiment.statistics.confidence
     change = _change(item, p_value, error)
-    is_equivalent = item.unpaired.is_within(_bound(item, experiment.statistics.margin_of(item.cell.workload)), error)
-    compared = replace(item.cell, p_value=p_value, change=change, is_equivalent=is_equivalent)
+    is_equivalent = item.unpaired.is_within(
+        _bound(item, experiment.statistics.margin_of(item.compared.workload)), error
+    )
+    compared = replace(item.compared, p_value=p_value, change=change, is_equivalent=is_equivalent)
     if p_value is None or change != "inconclusive" or is_equivalent:
         return compared
     unanswered = Unanswered(
@@ -217,7 +220,7 @@ def _bound(item: _Compared, limit: float) -> float:
     if item.unpaired.is_ratio:
         return log1p(limit)
     is_share = item.metric.scale == "difference" and item.metric.unit == "1"
-    return limit if is_share else limit * abs(item.cell.old.value)
+    return limit if is_share else limit * abs(item.compared.old.value)
 
 
 def _lacking(before: dict[Place, PathTrials], after: dict[Place, PathTrials]) -> list[Lacking]:

@@ -47,7 +47,7 @@ def _recorded_settings(run: Run) -> dict[str, Any]:
     return {
         **data["environment"],
         "guests": data.get("guests", {}),
-        "cells": {name: worker["environment"] for name, worker in data.get("cells", {}).items()},
+        "workers": {name: worker["environment"] for name, worker in data.get("workers", {}).items()},
         "quick": data.get("quick"),
         "state": data.get("state"),
         "experiment": experiment,

@@ -100,7 +100,7 @@ _COMMANDS: dict[str, dict[str, Callable[..., object] | typer.Typer]] = {
     },
     MANY_MACHINES: {
         "scheduler": worker_command.scheduler,
-        "cell": worker_command.cell,
+        "worker": worker_command.worker,
     },
     BY_HAND: {
         "lab": lab_command.lab_app,

@@ -100,8 +100,8 @@ class ProgressDisplay(Observer):
             self._now += f"; it was {before.text} in block {before.block}"
         self._show()
 
-    def blocks_out(self, blocks: Sequence[int], cells: int) -> None:
-        number = "1 cell" if cells == 1 else f"{cells} cells"
+    def blocks_out(self, blocks: Sequence[int], workers: int) -> None:
+        number = "1 worker" if workers == 1 else f"{workers} workers"
         self._now = f"{'block' if len(blocks) == 1 else 'blocks'} {listed(map(str, blocks))} on {number}"
         self._show()
 

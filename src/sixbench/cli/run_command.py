@@ -22,7 +22,7 @@ from .progress import ProgressDisplay
 from .run_requests import ResumeRequest, RunOutput, RunRequest, WorkersRequest
 from .running import agent_hub, known_calibration, tell
 from .worker_command import KEY
-from .worker_runs import CELLS, refuse_key_alone, resume_on_workers, run_on_workers
+from .worker_runs import WORKERS, refuse_key_alone, resume_on_workers, run_on_workers
 
 if TYPE_CHECKING:
     from ..bench.open_run import OpenRun
@@ -74,7 +74,7 @@ def run(
         help="The clock of an emulated machine: virtual (it counts instructions, the same everywhere) or real.",
     ),
     hosts: Path | None = HOSTS,
-    cells: str | None = CELLS,
+    workers: str | None = WORKERS,
     key: Path | None = KEY,
 ) -> int:
     """Run an experiment: build its network, measure, and report."""
@@ -92,7 +92,7 @@ def run(
         changes=changes,
         out=out,
         capture=capture,
-        cells=None if cells is None else WorkersRequest(scheduler=cells, key=key),
+        workers=None if workers is None else WorkersRequest(scheduler=workers, key=key),
         wait=wait,
         allows_programs=allow_programs,
         means_it=i_mean_it,
@@ -105,9 +105,9 @@ def run(
         from ..store import check_free
 
         check_free(out, loaded.text)
-    refuse_key_alone(cells, key)
-    if request.cells is not None:
-        return run_on_workers(request, request.cells, loaded)
+    refuse_key_alone(workers, key)
+    if request.workers is not None:
+        return run_on_workers(request, request.workers, loaded)
     return run_in_guests(request, loaded, guest_clock) if loaded.kernels else _run_here(request, loaded)
 
 
@@ -147,16 +147,16 @@ def resume(
     report: bool = typer.Option(
         True, "--report/--no-report", help="Compute and print the findings, or leave them out."
     ),
-    cells: str | None = CELLS,
+    workers: str | None = WORKERS,
     key: Path | None = KEY,
 ) -> int:
     """Finish an interrupted run. No trial is run twice."""
     from ..store import open_run
 
-    refuse_key_alone(cells, key)
+    refuse_key_alone(workers, key)
     request = ResumeRequest(
         directory=directory,
-        cells=None if cells is None else WorkersRequest(scheduler=cells, key=key),
+        workers=None if workers is None else WorkersRequest(scheduler=workers, key=key),
         wait=wait,
         allows_programs=allow_programs,
         allows_hosts=allow_hosts,
@@ -165,8 +165,8 @@ def resume(
     )
     writer, run_so_far = open_run(directory)
     with writer:
-        if request.cells is not None:
-            return resume_on_workers(request, request.cells, writer, run_so_far)
+        if request.workers is not None:
+            return resume_on_workers(request, request.workers, writer, run_so_far)
         planned = run_so_far.manifest.experiment
         require_consent(planned.paths, planned.kernels, allowed=allow_programs)
         require_consent_to_hosts(planned.topologies, allowed=allow_hosts)
@@ -188,8 +188,8 @@ def _go_on(request: ResumeRequest, writer: RunWriter, run_so_far: Run) -> int:
             f"{writer.directory} is a measurement between two machines, which cannot be resumed; "
             "measure again with another --out"
         )
-    if manifest.cells:
-        raise UsageError(f"{writer.directory} was begun by cells, which have to finish it; give --cells ADDRESS")
+    if manifest.workers:
+        raise UsageError(f"{writer.directory} was begun by workers, which have to finish it; give --workers ADDRESS")
     if manifest.experiment.kernels:
         refuse_in_guests(output.events)
         refuse_programs_in_guests(manifest.experiment.paths)

@@ -35,7 +35,7 @@ class RunOutput:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkersRequest:
-    """The cells that measure the blocks of a run.
+    """The workers that measure the blocks of a run.
 
     Attributes:
         scheduler: its address, as HOST:PORT.
@@ -55,7 +55,7 @@ class RunRequest:
         changes: to that file.
         out: the run directory; None: a new one in `runs`.
         capture: whether the packets of all links are kept.
-        cells: the cells that measure it; None: this machine.
+        workers: the workers that measure it; None: this machine.
         wait: whether it begins only when no other run measures on this machine.
         allows_programs: whether programs may run that the experiment names.
         means_it: whether interfaces may be lent that are in use.
@@ -65,7 +65,7 @@ class RunRequest:
     changes: ExperimentChanges = NO_CHANGES
     out: Path | None = None
     capture: bool = False
-    cells: WorkersRequest | None = None
+    workers: WorkersRequest | None = None
     wait: bool = False
     allows_programs: bool = False
     means_it: bool = False
@@ -108,7 +108,7 @@ class ResumeRequest:
 
     Attributes:
         directory: the run's.
-        cells: the cells that measure it; None: this machine.
+        workers: the workers that measure it; None: this machine.
         wait: whether it goes on only when no other run measures on this machine.
         allows_programs: whether programs may run that the experiment names.
         allows_hosts: whether hosts may be connected to that the run names.
@@ -116,7 +116,7 @@ class ResumeRequest:
     """
 
     directory: Path
-    cells: WorkersRequest | None = None
+    workers: WorkersRequest | None = None
     wait: bool = False
     allows_programs: bool = False
     allows_hosts: bool = False

@@ -1,4 +1,4 @@
-"""`sixbench scheduler` and `sixbench cell`: machines that share the blocks of runs."""
+"""`sixbench scheduler` and `sixbench worker`: machines that share the blocks of runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KEY: Path | None = typer.Option(
     None,
     "--key",
     metavar="FILE",
-    help="The key that scheduler and cells have; default: ~/.config/sixbench/cells.key.",
+    help="The key that scheduler and workers have; default: ~/.config/sixbench/workers.key.",
 )
 
 
@@ -34,10 +34,10 @@ def scheduler(
     bind: str = typer.Option("127.0.0.1", "-B", "--bind", metavar="ADDR", help="The address to listen on."),
     key: Path | None = KEY,
 ) -> int:
-    """Hand out the blocks of runs to cells, until Ctrl-C.
+    """Hand out the blocks of runs to workers, until Ctrl-C.
 
     All connections are under TLS, and only those who have the key can make one. Where there is no key yet, it makes
-    one: copy it to the machines of the cells. A run takes the cells with `sixbench run --cells ADDRESS`.
+    one: copy it to the machines of the workers. A run takes the workers with `sixbench run --workers ADDRESS`.
     """
     address = str(read_address(bind, "--bind"))
     security_of = ready_for_workers()
@@ -47,7 +47,7 @@ def scheduler(
 
     path = make_default_key() if key is None else None
     if path is not None:
-        note(f"sixbench: made the key {path}; copy it to each cell, to the same place")
+        note(f"sixbench: made the key {path}; copy it to each worker, to the same place")
     data = read_key(key)
 
     def ready(address: Address) -> None:
@@ -60,7 +60,7 @@ def scheduler(
     return Exit.DONE
 
 
-def cell(
+def worker(
     scheduler: str = typer.Option(..., "--scheduler", metavar="ADDRESS", help="Where the scheduler is, as HOST:PORT."),
     name: str | None = typer.Option(
         None, "--name", metavar="NAME", help="Name of this machine in the run; default: the host's name."
@@ -69,7 +69,7 @@ def cell(
 ) -> int:
     """Measure the blocks that a scheduler hands out, until Ctrl-C.
 
-    A cell measures one block at a time, and only while no other run of sixbench measures on its machine. When the
+    A worker measures one block at a time, and only while no other run of sixbench measures on its machine. When the
     scheduler goes, it waits until there is one again. What it is told to do it does as the user who started it: give
     the key to nobody else.
     """
@@ -82,7 +82,7 @@ def cell(
     from ..workers.measuring import BlockMeasurer
 
     address = read_scheduler(scheduler)
-    called = name or re.sub(r"[^A-Za-z0-9._-]", "-", platform.node()).strip("-._")[:40] or "cell"
+    called = name or re.sub(r"[^A-Za-z0-9._-]", "-", platform.node()).strip("-._")[:40] or "worker"
     if not NAME.fullmatch(called):
         raise UsageError(f"--name {called}: {NAME_RULE}")
     data = read_key(key)

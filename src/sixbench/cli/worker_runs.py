@@ -1,4 +1,4 @@
-"""`sixbench run --cells` and `sixbench resume --cells`."""
+"""`sixbench run --workers` and `sixbench resume --workers`."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ if TYPE_CHECKING:
     from ..store import Run, RunWriter
     from ..workers.dask_client import DaskWorkers
 
-CELLS: str | None = typer.Option(
+WORKERS: str | None = typer.Option(
     None,
-    "--cells",
+    "--workers",
     metavar="ADDRESS",
-    help="Let the cells of this scheduler measure its blocks; see: sixbench cell --help.",
+    help="Let the workers of this scheduler measure its blocks; see: sixbench worker --help.",
 )
 
 
 def refuse_key_alone(workers: str | None, key: Path | None) -> None:
     """Raises `UsageError` where a key is given and no scheduler."""
     if workers is None and key is not None:
-        raise UsageError("--key has a meaning with --cells only; give both, or neither")
+        raise UsageError("--key has a meaning with --workers only; give both, or neither")
 
 
 def check_for_workers(experiment: Experiment) -> None:
-    """Raises `UsageError` where cells cannot measure this experiment."""
+    """Raises `UsageError` where workers cannot measure this experiment."""
     from ..workers.refusals import refuse_foreign
 
     refuse_foreign(experiment)
     if experiment.kernels:
-        raise UsageError(f"{experiment.name} runs in emulated machines, which are not cells; leave out --cells")
+        raise UsageError(f"{experiment.name} runs in emulated machines, which are not workers; leave out --workers")
 
 
 def run_on_workers(request: RunRequest, workers_request: WorkersRequest, experiment: Experiment) -> int:
-    """Runs an experiment on cells. Returns the exit code."""
+    """Runs an experiment on workers. Returns the exit code."""
     from ..store import manifest_to_text, nowhere
     from ..workers.checking import agreed
 
@@ -67,13 +67,13 @@ def run_on_workers(request: RunRequest, workers_request: WorkersRequest, experim
 def resume_on_workers(
     request: ResumeRequest, workers_request: WorkersRequest, writer: RunWriter, run_so_far: Run
 ) -> int:
-    """Lets cells measure the blocks that a run lacks. Returns the exit code."""
+    """Lets workers measure the blocks that a run lacks. Returns the exit code."""
     manifest = writer.manifest
     check_for_workers(manifest.experiment)
     if manifest.procedure is not None:
-        raise UsageError(f"{writer.directory} is a test by an RFC, which has no blocks; resume it without --cells")
-    if run_so_far.trials and not manifest.cells:
-        raise UsageError(f"{writer.directory} was begun on one machine, which has to finish it; leave out --cells")
+        raise UsageError(f"{writer.directory} is a test by an RFC, which has no blocks; resume it without --workers")
+    if run_so_far.trials and not manifest.workers:
+        raise UsageError(f"{writer.directory} was begun on one machine, which has to finish it; leave out --workers")
     with taken_workers(manifest.experiment, workers_request, wait=request.wait) as workers:
         writer.save_manifest(state="running")
         return _sweep_and_present(writer, run_so_far, workers, workers_request, request.output)
@@ -81,7 +81,7 @@ def resume_on_workers(
 
 @contextmanager
 def taken_workers(experiment: Experiment, request: WorkersRequest, *, wait: bool) -> Iterator[DaskWorkers]:
-    """The cells of a scheduler for this experiment, until the context ends. Raises `CapabilityError`."""
+    """The workers of a scheduler for this experiment, until the context ends. Raises `CapabilityError`."""
     security_of = ready_for_workers()
     from ..workers.address import read_address
     from ..workers.dask_client import DaskWorkers
@@ -95,7 +95,7 @@ def taken_workers(experiment: Experiment, request: WorkersRequest, *, wait: bool
 def _sweep_and_present(
     writer: RunWriter, run_so_far: Run | None, workers: DaskWorkers, request: WorkersRequest, output: RunOutput
 ) -> int:
-    """Lets cells measure what a run lacks, and presents all of it.
+    """Lets workers measure what a run lacks, and presents all of it.
 
     Args:
         run_so_far: None: the run is new.
@@ -103,19 +103,19 @@ def _sweep_and_present(
     from ..workers.sweep import sweep
 
     done = [] if run_so_far is None else run_so_far.trials
-    goes_on = f"sixbench resume {writer.directory} --cells {request.scheduler}"
+    goes_on = f"sixbench resume {writer.directory} --workers {request.scheduler}"
     with event_log(output.events) as log, keeping_trials(writer.directory, goes_on):
         try:
             with ProgressDisplay(output.quiet, done) as progress:
                 end = sweep(writer, done, workers, observers(progress, log), tell, goes_on)
-            workers.close()  # a report needs no cells
+            workers.close()  # a report needs no workers
         except Interrupted as stop:
             note(f"sixbench: {stop}")
             if output.report:
                 present(writer.directory, output.as_json, log)
             return stop.exit_code
         except SixbenchError:
-            if run_so_far is None and not writer.manifest.cells:
+            if run_so_far is None and not writer.manifest.workers:
                 writer.discard()
             else:
                 note(f"sixbench: the trials measured so far are kept in {writer.directory}; continue with: {goes_on}")

@@ -9,8 +9,8 @@ from typing import Literal
 
 from .parameter import Scalar
 
-FINDINGS_SCHEMA = "sixbench.findings/2"
-READ_SCHEMAS = (FINDINGS_SCHEMA, "sixbench.findings/1")
+FINDINGS_SCHEMA = "sixbench.findings/3"
+READ_SCHEMAS = (FINDINGS_SCHEMA, "sixbench.findings/2", "sixbench.findings/1")
 """The schemas of findings that this sixbench reads. The first version has no `value`, `baseline_value`, `direction` and
 nothing on pairs that lie apart; its `mark` knows no `small` and no `mixed`. Its `difference` is the mean difference of
 the pairs also where there is a ratio."""
@@ -274,9 +274,9 @@ class ComparedTable:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerValue:
-    """The change that one cell found: as in a finding, over its `n` blocks."""
+    """The change that one worker found: as in a finding, over its `n` blocks."""
 
-    cell: str
+    worker: str
     n: int
     ratio: float | None
     difference: float | None
@@ -286,7 +286,7 @@ class WorkerValue:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerEffect:
-    """A comparison by the cells that measured it.
+    """A comparison by the workers that measured it.
 
     Attributes:
         p_value: of the hypothesis that the change is the same on all of them, adjusted over all such comparisons of the
@@ -301,7 +301,7 @@ class WorkerEffect:
     path: str
     baseline: str
     p_value: float | None
-    cells: list[WorkerValue]
+    workers: list[WorkerValue]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -377,7 +377,7 @@ class Analysis:
     claims: list[ClaimResult] = field(default_factory=list)
     published: list[PublishedComparison] = field(default_factory=list)
     tables: list[ComparedTable] = field(default_factory=list)
-    cells: list[WorkerEffect] = field(default_factory=list)
+    workers: list[WorkerEffect] = field(default_factory=list)
     kernels: list[KernelContrast] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

@@ -93,8 +93,8 @@ class Observer:
     def trial_begins(self, experiment: Experiment, combination: Combination, planned: PlannedTrial) -> None:
         """This trial is next; `progress` was called before."""
 
-    def blocks_out(self, blocks: Sequence[int], cells: int) -> None:
-        """So many cells measure these blocks; `progress` was called before."""
+    def blocks_out(self, blocks: Sequence[int], workers: int) -> None:
+        """So many workers measure these blocks; `progress` was called before."""
 
     def arrived(self, seen: Arrived) -> None:
         """A receiver's report during a trial. Threads call it, one at a time of each flow and direction."""

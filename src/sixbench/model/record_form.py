@@ -61,7 +61,7 @@ class TrialForm(Form):
     client: KeptResult = ABSENT
     server: KeptResult = ABSENT
     other_runs: Annotated[list[Name], Field(max_length=MAX_ITEMS)] = ABSENT
-    cell: Name = ABSENT
+    worker: Name = ABSENT
     attempt: Ordinal = ABSENT
     watched: Flag = ABSENT
     kept_awake: Flag = ABSENT

@@ -7,7 +7,7 @@ from typing import Literal
 
 from .parameter import Scalar
 
-RUN_COMPARISON_SCHEMA = "sixbench.run-comparison/1"
+RUN_COMPARISON_SCHEMA = "sixbench.run-comparison/2"
 
 Change = Literal["better", "worse", "higher", "lower", "inconclusive"]
 """`higher` and `lower` are for metrics of which neither direction is better."""
@@ -15,7 +15,7 @@ Change = Literal["better", "worse", "higher", "lower", "inconclusive"]
 
 @dataclass(frozen=True, kw_only=True)
 class TrialSample:
-    """The valid trials of one cell in one run.
+    """The valid trials in one run of one workload on one path at one combination of levels.
 
     Attributes:
         n: how many have the metric.
@@ -43,8 +43,8 @@ class ComparedMetric:
         blocks_needed: about how many blocks in each run would tell a change of `blocks_tell` from none, where neither
             a change nor equivalence is shown; None where that is not known.
         blocks_tell: as a share of the old value (of metrics that are shares themselves: as a difference).
-        is_over: whether it has become worse by more than the limit, Holm-adjusted over all cells that the limit is for;
-            None where there is no limit, where it is not for this metric, or where no interval is known.
+        is_over: whether it has become worse by more than the limit, Holm-adjusted over all comparisons that the limit
+            is for; None where there is no limit, where it is not for this metric, or where no interval is known.
     """
 
     workload: str
@@ -111,22 +111,22 @@ class RunComparison:
     confidence: float
     limit: float | None
     settings: list[DifferingSetting]
-    cells: list[ComparedMetric]
+    metrics: list[ComparedMetric]
     lacking: list[Lacking]
 
     @property
     def over(self) -> list[ComparedMetric]:
-        """The cells that are worse by more than the limit."""
-        return [cell for cell in self.cells if cell.is_over]
+        """The comparisons that are worse by more than the limit."""
+        return [compared for compared in self.metrics if compared.is_over]
 
     @property
     def judged(self) -> list[ComparedMetric]:
-        """The cells that could be held against the limit."""
-        return [cell for cell in self.cells if cell.is_over is not None]
+        """The comparisons that could be held against the limit."""
+        return [compared for compared in self.metrics if compared.is_over is not None]
 
     @property
     def lost(self) -> list[Lacking]:
-        """The cells that worked in the old run and had no valid trial in the new one."""
+        """The comparisons that worked in the old run and had no valid trial in the new one."""
         return [item for item in self.lacking if item.absent == "new" and item.is_planned]
 
     @property

@@ -14,10 +14,12 @@ from .reason import Reason, ReasonKind
 if TYPE_CHECKING:
     from .evidence import Evidence
 
-TRIAL_SCHEMA = "sixbench.trial/2"
+TRIAL_SCHEMA = "sixbench.trial/3"
 
+_WITH_CELLS = "sixbench.trial/2"
+"""The schema before this one, in which a worker was a `cell`."""
 _OF_TEXTS = "sixbench.trial/1"
-"""The schema before this one, whose reasons were texts."""
+"""The schema before that, whose reasons were texts too."""
 
 Status = Literal["ok", "invalid", "failed"]
 
@@ -51,8 +53,8 @@ class TrialRecord:
             when they are looked at.
         other_runs: the experiments of other runs of sixbench that measured on this machine during it. Empty: there were
             none. None: nobody looked, as in the records of earlier versions.
-        cell: the machine that it was measured on, by its name in the manifest. None: that of the run.
-        attempt: which attempt at its block it belongs to, from 1. None: its block was not handed to a cell.
+        worker: the machine that it was measured on, by its name in the manifest. None: that of the run.
+        attempt: which attempt at its block it belongs to, from 1. None: its block was not handed to a worker.
         watched: whether a page of `sixbench ui` was told what the run did during it. None: it is not known.
         kept_awake: whether all processors of its nodes' machines were kept awake throughout it. None: they were not to
             be, or it is not known.
@@ -85,7 +87,7 @@ class TrialRecord:
     client: Mapping[str, Any] = field(default_factory=dict)
     server: Mapping[str, Any] = field(default_factory=dict)
     other_runs: list[str] | None = None
-    cell: str | None = None
+    worker: str | None = None
     attempt: int | None = None
     watched: bool | None = None
     kept_awake: bool | None = None
@@ -111,22 +113,25 @@ class TrialRecord:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> TrialRecord:
-        """Reads `trial.json`, also of the schema before. Keys of later versions are ignored. Raises `ValueError` on
+        """Reads `trial.json`, also of the schemas before. Keys of later versions are ignored. Raises `ValueError` on
         anything of another form than `TrialForm`."""
         from pydantic import ValidationError
 
         from .form import words_of
         from .record_form import TrialForm
 
-        if data.get("schema") not in (TRIAL_SCHEMA, _OF_TEXTS):
-            raise ValueError(f"its schema is {shown(data.get('schema'))}, and this sixbench reads {TRIAL_SCHEMA}")
+        schema = data.get("schema")
+        if schema not in (TRIAL_SCHEMA, _WITH_CELLS, _OF_TEXTS):
+            raise ValueError(f"its schema is {shown(schema)}, and this sixbench reads {TRIAL_SCHEMA}")
+        if schema != TRIAL_SCHEMA:
+            data = {"worker" if name == "cell" else name: value for name, value in data.items()}
         try:
             form = TrialForm.model_validate(data)
         except ValidationError as error:
             raise ValueError(next(words_of(error))) from None
         known = _names()
         kept = {name: value for name, value in data.items() if name in known}
-        read = _untyped if data["schema"] == _OF_TEXTS else Reason.from_json
+        read = _untyped if schema == _OF_TEXTS else Reason.from_json
         typed = {"reasons": [read(reason) for reason in data.get("reasons", [])], "evidence": form.evidence}
         return cls(**kept | typed)
 

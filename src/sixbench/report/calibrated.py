@@ -27,8 +27,8 @@ def sentence(run: Run, analysis: Analysis) -> str | None:
     manifest = run.manifest
     if not manifest.experiment.topologies or manifest.environment.guest is not None:
         return None
-    if manifest.cells:
-        return _of_cells(manifest)
+    if manifest.workers:
+        return _of_workers(manifest)
     calibration = manifest.calibration
     if calibration is None:
         return NONE
@@ -36,15 +36,15 @@ def sentence(run: Run, analysis: Analysis) -> str | None:
     return trusted if calibration.false_alarms is None else f"{trusted} {_false_alarms(calibration.false_alarms)}"
 
 
-def _of_cells(manifest: Manifest) -> str:
-    """Cells that were calibrated. What each may be trusted for is in its own calibration."""
-    without = [name for name, worker in manifest.cells.items() if worker.calibration is None]
+def _of_workers(manifest: Manifest) -> str:
+    """Workers that were calibrated. What each may be trusted for is in its own calibration."""
+    without = [name for name, worker in manifest.workers.items() if worker.calibration is None]
     if not without:
-        return "All cells were calibrated."
+        return "All workers were calibrated."
     were = "was" if len(without) == 1 else "were"
     return (
-        f"{words.listing(without)} {were} not calibrated, of {words.count(len(manifest.cells), 'cell')}. Run `sixbench "
-        "calibrate` there to learn the accuracy of these numbers."
+        f"{words.listing(without)} {were} not calibrated, of {words.count(len(manifest.workers), 'worker')}. Run "
+        "`sixbench calibrate` there to learn the accuracy of these numbers."
     )
 
 

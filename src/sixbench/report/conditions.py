@@ -19,7 +19,7 @@ CONGESTION = "net.ipv4.tcp_congestion_control"
 def node_properties(run: Run) -> list[tuple[str, str]]:
     """The nodes' settings in name and value. Where nodes differ, the value says which has which; where the networks of
     a run differ, a node has several values. Of a run that did not read them back, the machine's are told as such."""
-    workers = {name: worker.environment for name, worker in run.manifest.cells.items()}
+    workers = {name: worker.environment for name, worker in run.manifest.workers.items()}
     environments = run.manifest.guests or workers or {"": run.manifest.environment}
     nodes: list[str] = []
     settings: dict[str, dict[str, list[str]]] = {}

@@ -2,7 +2,7 @@
 
 ::
 
-    schema          `sixbench.findings/2`; fields are only ever added under the same number
+    schema          `sixbench.findings/3`; fields are only ever added under the same number
     experiment      its name
     run             name of the run
     title, state, paper, quick, baseline, confidence, margin, seed, started_realtime_ns
@@ -94,32 +94,32 @@ def document(run: Run, analysis: Analysis) -> JsonObject:
         "trials": _trials(validity.trials(run)),
         "remarks": [*analysis.remarks, *analysis.notes],
         "rfc": rfc.document(run),
-        "cells": _cells(run, analysis),
+        "workers": _workers(run, analysis),
         "kernels": [_plain(asdict(contrast) | {"mark": contrast.mark}) for contrast in analysis.kernels],
         "calibration": _calibration(run, analysis),
     }
 
 
-def _cells(run: Run, analysis: Analysis) -> JsonObject | None:
-    if not run.manifest.cells:
+def _workers(run: Run, analysis: Analysis) -> JsonObject | None:
+    if not run.manifest.workers:
         return None
-    by_cell = [_plain(asdict(effect)) for effect in analysis.cells]
-    for effect in by_cell:
-        effect["cells"] = [_plain(value) for value in effect["cells"]]
+    by_worker = [_plain(asdict(effect)) for effect in analysis.workers]
+    for effect in by_worker:
+        effect["workers"] = [_plain(value) for value in effect["workers"]]
     machines = []
-    for name, cell in run.manifest.cells.items():
-        records = [trial for trial in run.trials if trial.cell == name]
+    for name, worker in run.manifest.workers.items():
+        records = [trial for trial in run.trials if trial.worker == name]
         machines.append(
             {
                 "name": name,
-                "kernel": cell.environment.kernel,
-                "cpu": cell.environment.cpu,
-                "cores": cell.environment.cores,
+                "kernel": worker.environment.kernel,
+                "cpu": worker.environment.cpu,
+                "cores": worker.environment.cores,
                 "blocks": len({trial.block for trial in records}),
                 "trials": len(records),
             }
         )
-    return {"machines": machines, "by_cell": by_cell, "apart": run.manifest.apart}
+    return {"machines": machines, "by_worker": by_worker, "apart": run.manifest.apart}
 
 
 def _calibration(run: Run, analysis: Analysis) -> JsonObject | None:

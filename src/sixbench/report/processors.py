@@ -12,9 +12,9 @@ from .once import once_a_run
 
 @once_a_run
 def processor_properties(run: Run) -> list[tuple[str, str]]:
-    """Name and value; nothing of a run that did not record it. Those of cells stand in their own table."""
+    """Name and value; nothing of a run that did not record it. Those of workers stand in their own table."""
     environment = run.manifest.environment
-    use = None if run.manifest.cells else environment.processors
+    use = None if run.manifest.workers else environment.processors
     by_trial = [] if environment.hosts else [trial.kept_awake for trial in run.trials if trial.kept_awake is not None]
     name = "Processors of the run's own machine" if environment.hosts else "Processors"
     pairs = [] if use is None else [(name, _use_words(use, by_trial))]

@@ -2,10 +2,10 @@
 
 ::
 
-    schema          `sixbench.run-comparison/1`; fields are only ever added under the same number
+    schema          `sixbench.run-comparison/2`; fields are only ever added under the same number
     experiment, old, new, clock, confidence, limit
     settings        what differs beside the results: name, old, new
-    cells           one object a metric, workload, path and levels: the fields of `model.run_comparison.ComparedMetric`
+    metrics         one object a metric, workload, path and levels: the fields of `model.run_comparison.ComparedMetric`
     lacking         what only one run has: workload, levels, path, absent, is_planned
     fails           whether a metric is over the limit, or what worked does so no longer
 """
@@ -44,7 +44,7 @@ MAIN_SETTINGS = (
     "experiment.",
     "processors.",
     "guests.",
-    "cells.",
+    "workers.",
 )
 """The settings that readers look for first, and groups of these, in order."""
 HEADS = ("metric", "path", "old", "new", "change", "interval", "")
@@ -108,7 +108,7 @@ def _tone(compared: ComparedMetric) -> Literal["better", "worse", "changed", "qu
 
 def _chosen(comparison: RunComparison, *, everything: bool) -> tuple[list[ComparedMetric], int]:
     """The comparisons to show, those that changed first, and the number of headline metrics that this leaves out."""
-    compared_metrics = comparison.cells
+    compared_metrics = comparison.metrics
     if not everything:
         compared_metrics = [
             compared for compared in compared_metrics if compared.headline or compared.is_over is not None
@@ -234,8 +234,8 @@ def lacking_lines(lacking: list[Lacking]) -> list[str]:
 
 def conclusion(comparison: RunComparison) -> str:
     """The numbers of comparisons that changed for certain, and whether that is within the limit."""
-    headline = [compared for compared in comparison.cells if compared.headline]
-    others = [compared for compared in comparison.cells if not compared.headline]
+    headline = [compared for compared in comparison.metrics if compared.headline]
+    others = [compared for compared in comparison.metrics if not compared.headline]
     kinds = (
         (headline, "comparison of a headline metric", "comparisons of headline metrics"),
         (others, "other comparison", "other comparisons"),
@@ -245,7 +245,7 @@ def conclusion(comparison: RunComparison) -> str:
         for compared_metrics, *nouns in kinds
         if compared_metrics
     ]
-    unknown = sum(compared.p_value is None for compared in comparison.cells)
+    unknown = sum(compared.p_value is None for compared in comparison.metrics)
     if unknown:
         parts.append(f"{words.count(unknown, 'comparison')} without an interval: a run has fewer than two valid trials")
     lines = [f"\n{'. '.join(parts) or 'No comparison'}.\n"]
@@ -275,5 +275,5 @@ def _verdict(comparison: RunComparison, limit: str) -> str:
         )
         reasons.append(f"{len(comparison.over)} of {held} worse by more than {limit}: {words.listing(names)}")
     if comparison.lost:
-        reasons.append(f"{words.count(len(comparison.lost), 'cell')} without a valid trial in the new run")
+        reasons.append(f"{words.count(len(comparison.lost), 'comparison')} without a valid trial in the new run")
     return words.one_line(f"Over the limit: {'; '.join(reasons)}.") + "\n"

@@ -112,12 +112,12 @@ def _baselines(experiment: Experiment) -> str:
 
 
 def environment_properties(run: Run) -> list[tuple[str, str]]:
-    """Properties of the machine: system, versions, settings; name and value. The systems of cells are in a table of
+    """Properties of the machine: system, versions, settings; name and value. The systems of workers are in a table of
     their own."""
     clock = clock_of(run)
     return [
         ("Clock", f"{clock.kind} clock{clock.rate}" if clock.rate else clock.kind),
-        *([] if run.manifest.cells else _machine(run)),
+        *([] if run.manifest.workers else _machine(run)),
         *host_properties(run),
         *((f"Version of {name}", version) for name, version in _versions(run).items()),
         *processor_properties(run),
@@ -127,10 +127,12 @@ def environment_properties(run: Run) -> list[tuple[str, str]]:
 
 
 def _versions(run: Run) -> dict[str, str]:
-    """The versions that the machine had, or that all cells had."""
-    cells = [cell.environment.versions for cell in run.manifest.cells.values()]
+    """The versions that the machine had, or that all workers had."""
+    workers = [worker.environment.versions for worker in run.manifest.workers.values()]
     versions = run.manifest.environment.versions
-    return {name: version for name, version in versions.items() if all(cell.get(name) == version for cell in cells)}
+    return {
+        name: version for name, version in versions.items() if all(worker.get(name) == version for worker in workers)
+    }
 
 
 def _machine(run: Run) -> list[tuple[str, str]]:

@@ -211,11 +211,11 @@ SECTIONS: tuple[ReportSection, ...] = (
         entries="reasons for trials that do not count",
     ),
     ReportSection(
-        name="cells",
+        name="workers",
         part="validity",
-        tables=lambda data: [worker_tables.effects_table(data.analysis.cells, data.confidence)],
-        entries="comparisons by cell",
-        about="The trials of a pair come from one cell, so differences between machines cancel in a change. A small "
+        tables=lambda data: [worker_tables.effects_table(data.analysis.workers, data.confidence)],
+        entries="comparisons by worker",
+        about="The trials of a pair come from one worker, so differences between machines cancel in a change. A small "
         "p-value means that the change itself depends on the machine (Kruskal and Wallis by permutation, Holm's "
         "adjustment over the table).",
     ),
@@ -246,7 +246,7 @@ SECTIONS: tuple[ReportSection, ...] = (
         name="machines",
         part="environment",
         tables=lambda data: [worker_tables.machines_table(data.run)],
-        entries="cells",
+        entries="workers",
     ),
     ReportSection(
         name="environment", part="environment", tables=lambda data: [_environment(data)], entries="properties"

@@ -14,13 +14,13 @@ LEAST_P = 0.001
 
 
 def machines_table(run: Run) -> Table | None:
-    """A row for each cell; None for a run on one machine."""
-    workers = run.manifest.cells
+    """A row for each worker; None for a run on one machine."""
+    workers = run.manifest.workers
     if not workers:
         return None
-    blocks = {name: [trial.block for trial in run.trials if trial.cell == name] for name in workers}
+    blocks = {name: [trial.block for trial in run.trials if trial.worker == name] for name in workers}
     columns: list[ColumnOf[tuple[str, WorkerMachine]]] = [
-        words_column("cell", lambda item: item[0]),
+        words_column("worker", lambda item: item[0]),
         words_column("system", lambda item: item[1].environment.distribution),
         words_column("kernel", lambda item: item[1].environment.kernel),
         words_column(
@@ -31,24 +31,24 @@ def machines_table(run: Run) -> Table | None:
         number_column("blocks", lambda item: str(len(set(blocks[item[0]])))),
         number_column("trials", lambda item: str(len(blocks[item[0]]))),
     ]
-    return table_in("Cells", columns, workers.items())
+    return table_in("Workers", columns, workers.items())
 
 
 def effects_table(effects: list[WorkerEffect], confidence: float) -> Table | None:
-    """A row for each comparison, with what each cell says of it; None where there is nothing to compare."""
+    """A row for each comparison, with what each worker says of it; None where there is nothing to compare."""
     if not effects:
         return None
-    names = list(dict.fromkeys(value.cell for effect in effects for value in effect.cells))
+    names = list(dict.fromkeys(value.worker for effect in effects for value in effect.workers))
     columns: list[ColumnOf[WorkerEffect]] = [
         words_column(
             "metric", lambda effect: f"{words.workload_title(effect.workload)}: {words.metric_label(effect.metric)}"
         ),
         *map(_level_column, rows.varying(effects)),
         words_column("path", lambda effect: effect.path),
-        *map(_cell_column, names),
+        *map(_worker_column, names),
         number_column("alike", lambda effect: _p_value(effect.p_value)),
     ]
-    title = f"Change by cell, with {words.percent(confidence)} intervals, and the p-value of cells that are alike"
+    title = f"Change by worker, with {words.percent(confidence)} intervals, and the p-value of workers that are alike"
     return table_in(title, columns, effects)
 
 
@@ -56,11 +56,11 @@ def _level_column(column: str) -> ColumnOf[WorkerEffect]:
     return number_column(words.factor(column), lambda effect: words.level(column, effect.levels.get(column)))
 
 
-def _cell_column(name: str) -> ColumnOf[WorkerEffect]:
-    """A column with what one cell says."""
+def _worker_column(name: str) -> ColumnOf[WorkerEffect]:
+    """A column with what one worker says."""
 
     def text(effect: WorkerEffect) -> str:
-        return _change(next((value for value in effect.cells if value.cell == name), None), effect.unit)
+        return _change(next((value for value in effect.workers if value.worker == name), None), effect.unit)
 
     return number_column(name, text)
 

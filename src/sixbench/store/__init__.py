@@ -11,8 +11,8 @@
         series.parquet         interval series: source, t_ns, quantity, value
         packets.parquet        what became of each datagram, where that was asked for
         *.pcap                 header captures
-      arrived/ATTEMPT/KEY/     blocks from cells, whole, on their way to the trials (docs/many-machines.md)
-      apart/ATTEMPT/KEY/       blocks from cells that came late or twice, and enter nothing
+      arrived/ATTEMPT/KEY/     blocks from workers, whole, on their way to the trials (docs/many-machines.md)
+      apart/ATTEMPT/KEY/       blocks from workers that came late or twice, and enter nothing
       trials.parquet           derived: one row a trial, for pandas and DuckDB
       findings.json, report.html, figures/     derived
 

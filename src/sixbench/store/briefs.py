@@ -31,7 +31,7 @@ def read_briefs(run: Run, known: Container[str] = ()) -> Iterator[TrialRecord]:
     if not folder.has(TRIALS):
         return
     inside = folder.folder(TRIALS)
-    planned = RecordPlan.of(run.manifest.experiment, run.manifest.cells)
+    planned = RecordPlan.of(run.manifest.experiment, run.manifest.workers)
     new = [name for name in folders_in(inside) if name not in known]
     # A trial's directory is as old as its files, because it is renamed into place when it is complete.
     for name in sorted(new, key=lambda name: (_mtime_ns(name, inside.descriptor), name)):

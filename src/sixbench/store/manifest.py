@@ -239,8 +239,9 @@ class Manifest:
         guests: for a run on several kernels, the environment of each; `environment` is then the first of them.
         procedure: what is tested by an RFC, for a run whose trials a test chooses. None: the experiment plans them.
         calibration: what was known, when the run began, about how far the machine may be trusted.
-        cells: for a run whose blocks were measured by cells, each of these by name; `environment` is then the first's.
-        apart: how many trials came late or twice from cells. They are in the directory `apart` and enter nothing.
+        workers: for a run whose blocks were measured by workers, each of these by name; `environment` is then the
+            first's.
+        apart: how many trials came late or twice from workers. They are in the directory `apart` and enter nothing.
         accepted: the recorded trials by key, each with the SHA-256 of its files by name. Empty in the manifests of
             earlier versions.
         watched: whether a page of `sixbench ui` looked at the run during one of its trials. None: it is not known.
@@ -264,7 +265,7 @@ class Manifest:
     procedure: Procedure | None = None
     calibration: Calibration | None = None
     guests: dict[str, Environment] = field(default_factory=dict)
-    cells: dict[str, WorkerMachine] = field(default_factory=dict)
+    workers: dict[str, WorkerMachine] = field(default_factory=dict)
     apart: int = 0
     accepted: dict[str, dict[str, str]] = field(default_factory=dict)
     watched: bool | None = None

@@ -71,7 +71,7 @@ def problems_of(manifest: Manifest) -> Iterator[str]:
     yield from (problem for bypass in manifest.bypass for problem in _of_bypass(bypass))
     for environment in (manifest.environment, *manifest.guests.values()):
         yield from _of_environment(environment)
-    yield from (problem for name, worker in manifest.cells.items() for problem in problems_of_worker(name, worker))
+    yield from (problem for name, worker in manifest.workers.items() for problem in problems_of_worker(name, worker))
     if manifest.apart < 0:
         yield f"{manifest.apart} trials came late or twice"
     yield from _of_experiment(manifest.experiment)
@@ -80,9 +80,9 @@ def problems_of(manifest: Manifest) -> Iterator[str]:
 
 
 def problems_of_worker(name: str, worker: WorkerMachine) -> Iterator[str]:
-    """The problems with the facts about a cell, in words."""
+    """The problems with the facts about a worker, in words."""
     if not NAME.fullmatch(name):
-        yield f"{visible(shown(name))} cannot name a cell"
+        yield f"{visible(shown(name))} cannot name a worker"
     if worker.calibration is not None:
         yield from _of_calibration(worker.calibration)
     yield from (problem for bypass in worker.bypass for problem in _of_bypass(bypass))

@@ -16,7 +16,10 @@ from .manifest import Manifest, WorkerMachine
 from .manifest_check import number_problem, problems_of, problems_of_worker
 from .run_json import json_object
 
-RUN_SCHEMA = "sixbench.run/2"
+RUN_SCHEMA = "sixbench.run/3"
+
+_WITH_CELLS = "sixbench.run/2"
+"""The schema before this one, in which `workers` were `cells`."""
 
 
 @cache
@@ -41,15 +44,17 @@ def manifest_from_text(text: str, where: str) -> Manifest:
 
 
 def worker_to_text(worker: WorkerMachine) -> str:
-    """The facts about a cell, as text."""
-    return json.dumps(_cells().dump_python(worker, mode="json", exclude_none=True), allow_nan=False, ensure_ascii=False)
+    """The facts about a worker, as text."""
+    return json.dumps(
+        _workers().dump_python(worker, mode="json", exclude_none=True), allow_nan=False, ensure_ascii=False
+    )
 
 
 def worker_from_text(text: str, name: str, where: str) -> WorkerMachine:
     """Reads it back. Raises `StoreError`."""
     data = json_object(text.encode(errors="surrogatepass"), Path(where))
     try:
-        worker = _cells().validate_python(data)
+        worker = _workers().validate_python(data)
     except ValidationError as error:
         raise StoreError(f"{where}: {next(words_of(error))}") from error
     wrong = number_problem(data) or next(problems_of_worker(name, worker), None)
@@ -59,15 +64,18 @@ def worker_from_text(text: str, name: str, where: str) -> WorkerMachine:
 
 
 @cache
-def _cells() -> TypeAdapter[WorkerMachine]:
+def _workers() -> TypeAdapter[WorkerMachine]:
     return TypeAdapter(WorkerMachine)
 
 
 def manifest_from_json(data: dict[str, Any], where: str) -> Manifest:
-    """Reads it back. Raises `StoreError`."""
-    if data.get("schema") != RUN_SCHEMA:
-        schema = visible(shown(data.get("schema")))
-        raise StoreError(f"{where}: schema {schema} is not {RUN_SCHEMA}: written by another version of sixbench?")
+    """Reads it back, also of the schema before. Raises `StoreError`."""
+    schema = data.get("schema")
+    if schema not in (RUN_SCHEMA, _WITH_CELLS):
+        words = visible(shown(schema))
+        raise StoreError(f"{where}: schema {words} is not {RUN_SCHEMA}: written by another version of sixbench?")
+    if schema == _WITH_CELLS:
+        data = {"workers" if name == "cells" else name: value for name, value in data.items()}
     try:
         manifest = _adapter().validate_python({name: value for name, value in data.items() if name != "schema"})
     except ValidationError as error:

@@ -22,7 +22,7 @@ from .monitor import RUNS, TABLES, MonitorWriter, run_name
 from .run_directory import PACKETS, REVERSE_PACKETS, TRIALS
 
 MAX_DEPTH = 8
-"""Directories in one another below that of a monitor: runs, a run, its trials, a trial, and those of cells."""
+"""Directories in one another below that of a monitor: runs, a run, its trials, a trial, and those of workers."""
 
 BLOCK_BYTES = 512
 """The unit of `st_blocks` (inode(7))."""

@@ -25,17 +25,17 @@ class RecordPlan:
         workloads: the kind of workload of each combination, by name.
         mechanisms: the mechanism of each path, by name.
         paths: the paths that each combination goes over, by name.
-        cells: the machines that measured, by name; empty for a run on one machine.
+        workers: the machines that measured, by name; empty for a run on one machine.
     """
 
     workloads: Mapping[str, str]
     mechanisms: Mapping[str, str]
     paths: Mapping[str, frozenset[str]]
-    cells: Collection[str]
+    workers: Collection[str]
 
     @classmethod
     def of(cls, experiment: Experiment, workers: Collection[str]) -> RecordPlan:
-        """The plan of an experiment that these cells measure."""
+        """The plan of an experiment that these workers measure."""
         return cls(
             workloads={combination.name: combination.workload.kind for combination in experiment.combinations},
             mechanisms={path.name: path.mechanism for path in experiment.paths},
@@ -43,7 +43,7 @@ class RecordPlan:
                 combination.name: frozenset(path.name for path in experiment.paths_of(combination))
                 for combination in experiment.combinations
             },
-            cells=workers,
+            workers=workers,
         )
 
 
@@ -63,10 +63,10 @@ def problems_of(record: TrialRecord, directory: str, planned: RecordPlan) -> Ite
     for column, value in record.params.items():
         if column.endswith(_OF_NUMBERS) and not isinstance(value, (int, float)):
             yield f"params.{visible(column)} is {shown(value)}, which is not a number"
-    if record.cell is None and planned.cells:
-        yield "it does not say which cell measured it"
-    elif record.cell is not None and record.cell not in planned.cells:
-        yield f"the run has no cell {shown(record.cell)}"
+    if record.worker is None and planned.workers:
+        yield "it does not say which worker measured it"
+    elif record.worker is not None and record.worker not in planned.workers:
+        yield f"the run has no worker {shown(record.worker)}"
     if record.status == "ok" and record.reasons:
         yield "its status is ok, but it has reasons for another status"
 

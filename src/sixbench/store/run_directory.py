@@ -23,7 +23,7 @@ MANIFEST = "manifest.json"
 EXPERIMENT = "experiment.yaml"
 TRIALS = "trials"
 ARRIVED = "arrived"
-"""The blocks that came from cells and are not yet among the trials."""
+"""The blocks that came from workers and are not yet among the trials."""
 APART = "apart"
 """The blocks that came late or twice."""
 TRIAL = "trial.json"
@@ -129,7 +129,7 @@ def read_run(directory: Path | Folder, only: Collection[str] | None = None) -> R
         raise StoreError(f"{directory} is not a run directory: it has no {MANIFEST}")
     manifest = manifest_from_json(read_json(folder, MANIFEST), printable(str(directory / MANIFEST)))
     manifest = replace(manifest, accepted={**manifest.accepted, **read_journal(folder)})
-    planned = RecordPlan.of(manifest.experiment, manifest.cells)
+    planned = RecordPlan.of(manifest.experiment, manifest.workers)
     trials, problems = list[TrialRecord](), list[str]()
     inside = folder.folder(TRIALS) if folder.has(TRIALS) else folder
     if inside is folder:
@@ -185,7 +185,7 @@ def trial_of(files: Mapping[str, bytes], manifest: Manifest, key: str, place: st
     if TRIAL not in files or len(files[TRIAL]) > MAX_JSON_BYTES:
         raise StoreError(f"{printable(place)}: no trial record")
     record = _parse(files[TRIAL], Path(place))
-    wrong = next(problems_of(record, key, RecordPlan.of(manifest.experiment, manifest.cells)), None)
+    wrong = next(problems_of(record, key, RecordPlan.of(manifest.experiment, manifest.workers)), None)
     if wrong is not None:
         raise StoreError(f"{printable(place)}: damaged trial record: {wrong}")
     return record

@@ -110,7 +110,7 @@ class RunWriter(AbstractContextManager["RunWriter"]):
         self._writing = None
 
     def add_block(self, name: str, trials: Mapping[str, Mapping[str, bytes]], *, is_late: bool = False) -> bool:
-        """Makes all trials of a block durable that came from a cell, or none of them. Raises `WriteError`.
+        """Makes all trials of a block durable that came from a worker, or none of them. Raises `WriteError`.
 
         If any of them was accepted before, the block came late or twice: it is kept apart and counted.
 

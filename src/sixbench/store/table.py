@@ -11,7 +11,7 @@ from ..model.trial import TrialRecord
 from ..model.units import TIMED_UNITS, VIRTUAL
 from .manifest import Clock, Manifest
 
-TRIALS_SCHEMA = "sixbench.trials/1"
+TRIALS_SCHEMA = "sixbench.trials/2"
 """The version of columns and metadata. Metrics are added without a new version."""
 
 _SUFFIXES = {"_bytes": "B", "_bps": "bit/s", "_ns": "ns", "_pps": "packets/s", "_per_s": "1/s", "_ratio": "1"}
@@ -20,7 +20,7 @@ _SUFFIXES = {"_bytes": "B", "_bps": "bit/s", "_ns": "ns", "_pps": "packets/s", "
 _FIXED = ("key", "sequence", "block", "combination", "path", "mechanism", "engine", "workload", "status", "limited_by")
 _TIMES = ("started_realtime_ns", "elapsed_ns")
 _KINDS = (
-    dict.fromkeys((*_FIXED, *_TIMES, "reasons", "reason_kinds", "other_runs", "cell"), "string")
+    dict.fromkeys((*_FIXED, *_TIMES, "reasons", "reason_kinds", "other_runs", "worker"), "string")
     | dict.fromkeys(("sequence", "block", *_TIMES, "repeat"), "int64")
     | dict.fromkeys(("watched", "kept_awake"), "bool")
 )
@@ -31,9 +31,10 @@ def trials_parquet(trials: list[TrialRecord], manifest: Manifest) -> bytes:
     """The table as a Parquet file.
 
     Columns: what a trial was, its parameters and levels (`param_`, `level_`, with their units), its metrics by column
-    name, theory (`theory_`), `reasons` as text and `reason_kinds` as words. `cell` is the machine that measured it, of
-    several. `repeat` says which repeat of its trial it is. `other_runs` has the experiments that other runs of sixbench
-    measured meanwhile, as words: empty where there were none. `watched` says whether a page of `sixbench ui` looked at
+    name, theory (`theory_`), `reasons` as text and `reason_kinds` as words. `worker` is the machine that measured it,
+    of several. `repeat` says which repeat of its trial it is. `other_runs` has the experiments that other runs of
+    sixbench measured meanwhile, as words: empty where there were none. `watched` says whether a page of `sixbench ui`
+        looked at
     the run, `kept_awake` whether the processors were kept awake throughout the trial. What a trial does not have is
     null.
 
@@ -99,7 +100,7 @@ def _row(trial: TrialRecord) -> dict[str, Any]:
     row: dict[str, Any] = {name: getattr(trial, name) for name in (*_FIXED, *_TIMES)}
     row["reasons"] = sentences(trial.reasons) or None
     row["reason_kinds"] = " ".join(dict.fromkeys(reason.kind.value for reason in trial.reasons)) or None
-    row["cell"] = trial.cell
+    row["worker"] = trial.worker
     row["repeat"] = trial.repeat
     row["watched"] = trial.watched
     row["kept_awake"] = trial.kept_awake

@@ -40,7 +40,7 @@ def read_address(text: str) -> Address:
     if match is None:
         raise UsageError(f"{printable(text)} is no address of a scheduler: write it as HOST:PORT or [IPV6]:PORT")
     if match["scheme"] not in (None, "tls://"):
-        raise UsageError(f"{printable(text)}: a scheduler of cells is reached over TLS only; write it as HOST:PORT")
+        raise UsageError(f"{printable(text)}: a scheduler of workers is reached over TLS only; write it as HOST:PORT")
     port = int(match["port"] or DEFAULT_PORT)
     if not 0 < port < 2**16:
         raise UsageError(f"{printable(text)}: there is no port {port}")

@@ -1,4 +1,4 @@
-"""Dask's client as a sweep sees it: cells that take blocks."""
+"""Dask's client as a sweep sees it: workers that take blocks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CONNECT_S = 30.0
 """Time for which a scheduler may be gone until the run ends."""
 
 POLL_S = 0.5
-"""Interval at which a waiting run looks for free cells."""
+"""Interval at which a waiting run looks for free workers."""
 
 
 class _Client(Client):
@@ -43,15 +43,15 @@ class _Client(Client):
 
 
 class DaskWorkers(AbstractContextManager["DaskWorkers"]):
-    """The cells of a scheduler, taken for one run. Use as a context manager.
+    """The workers of a scheduler, taken for one run. Use as a context manager.
 
     Args:
-        run: the name of the run's experiment, for others who want the cells.
+        run: the name of the run's experiment, for others who want the workers.
         wait: whether to wait until no other run has them.
         told: gets a sentence for people: for which run it waits.
 
     Raises `CapabilityError` where the scheduler cannot be reached, has another version or is used by another run, or
-    has no cell.
+    has no worker.
     """
 
     def __init__(
@@ -79,27 +79,27 @@ class DaskWorkers(AbstractContextManager["DaskWorkers"]):
         self.close()
 
     def close(self) -> None:
-        """Gives the cells back. What they measure for this run is abandoned."""
+        """Gives the workers back. What they measure for this run is abandoned."""
         self._client.close(timeout=5)
 
     def choose(self, run: str) -> dict[str, str]:
-        """The plan of each cell for a run: its manifest, by the cell's name. Raises `CapabilityError` where a cell
-        cannot measure it, or has another version of sixbench."""
+        """The plan of each worker for a run: its manifest, by the worker's name. Raises `CapabilityError` where a
+        worker cannot measure it, or has another version of sixbench."""
         texts = {}
-        answers = self._asked("choose", run=run, cells=list(self._known))
+        answers = self._asked("choose", run=run, workers=list(self._known))
         for place, worker in self._known.items():
             if not isinstance(answers, Mapping) or not isinstance(answers.get(place), Mapping):
-                raise CapabilityError(f"asking the cell {worker}: it does not answer; see its output")
+                raise CapabilityError(f"asking the worker {worker}: it does not answer; see its output")
             chosen, version = chosen_from_wire(answers[place])
             if version != __version__:
-                raise CapabilityError(other_version(chosen.cell, version))
+                raise CapabilityError(other_version(chosen.worker, version))
             if chosen.run is None:
-                raise CapabilityError(f"the cell {chosen.cell} cannot measure this: {chosen.why}")
-            texts[chosen.cell] = chosen.run
+                raise CapabilityError(f"the worker {chosen.worker} cannot measure this: {chosen.why}")
+            texts[chosen.worker] = chosen.run
         return texts
 
     def names(self) -> list[str]:
-        """The cells that there are now, or were when the scheduler was last there."""
+        """The workers that there are now, or were when the scheduler was last there."""
         if self._client.status == "closed":
             raise CapabilityError(f"the scheduler at {self._address} is gone")
         if self._client.status == "running":
@@ -108,11 +108,11 @@ class DaskWorkers(AbstractContextManager["DaskWorkers"]):
             except (OSError, TimeoutError):
                 return list(self._known.values())
             if other is not None:
-                raise CapabilityError(f"another run, {other}, has the cells of the scheduler at {self._address} now")
+                raise CapabilityError(f"another run, {other}, has the workers of the scheduler at {self._address} now")
         return list(self._known.values())
 
     def hand_out(self, job: BlockJob) -> None:
-        """Gives a block to a cell that has none, or to the first that ends."""
+        """Gives a block to a worker that has none, or to the first that ends."""
         future = self._client.submit(
             tasks.measure_block,
             job_to_wire(job),
@@ -137,17 +137,17 @@ class DaskWorkers(AbstractContextManager["DaskWorkers"]):
         other = self._look()
         if other is not None and not wait:
             raise CapabilityError(
-                f"another run, {other}, has the cells of the scheduler at {self._address}; let this one wait for it "
+                f"another run, {other}, has the workers of the scheduler at {self._address}; let this one wait for it "
                 "with --wait"
             )
         if other is not None:
-            report(f"waiting for another run, {other}, to give back the cells of the scheduler at {self._address}")
+            report(f"waiting for another run, {other}, to give back the workers of the scheduler at {self._address}")
         while other is not None:
             time.sleep(POLL_S)
             other = self._look()
         if not self._known:
             raise CapabilityError(
-                f"the scheduler at {self._address} has no cell; start one with: sixbench cell --scheduler "
+                f"the scheduler at {self._address} has no worker; start one with: sixbench worker --scheduler "
                 f"{self._address}"
             )
 
@@ -156,7 +156,7 @@ class DaskWorkers(AbstractContextManager["DaskWorkers"]):
         return self._client.sync(getattr(self._client.scheduler, op), **words)
 
     def _look(self) -> str | None:
-        """Learns which cells there are, and takes them. The name of the run that has them instead; None: this one.
+        """Learns which workers there are, and takes them. The name of the run that has them instead; None: this one.
         Raises `CapabilityError` where the scheduler is not of this version."""
         try:
             there, other, workers = self._asked("look", name=self._run, client=self._client.id)

@@ -1,4 +1,4 @@
-"""Dask's worker of a cell, in a thread of its own: it takes tasks, and the main thread does them."""
+"""Dask's worker of a worker, in a thread of its own: it takes tasks, and the main thread does them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _STREAMED = (
     "worker-status-change",
     "remove-worker",
 )
-"""Requests of a scheduler and of other cells. All other requests of Dask's worker are refused: it runs functions, and
+"""Requests of a scheduler and of other workers. All other requests of Dask's worker are refused: it runs functions, and
 imports files."""
 
 
@@ -84,7 +84,7 @@ class DaskWorker:
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
-        scratch = tempfile.mkdtemp(prefix="sixbench-cell-")
+        scratch = tempfile.mkdtemp(prefix="sixbench-worker-")
         try:
             self._worker = _Worker(
                 self._address.uri,
@@ -112,7 +112,7 @@ class DaskWorker:
     def _refusal(self, error: Exception) -> str:
         if "name taken" in str(error):
             return (
-                f"the scheduler at {self._address} has a cell {self._name} already; give this one another name with "
+                f"the scheduler at {self._address} has a worker {self._name} already; give this one another name with "
                 "--name"
             )
         return f"joining the scheduler at {self._address}: {error}"

@@ -1,4 +1,4 @@
-"""A cell: joins a scheduler, measures what it hands out, and waits for it when it has gone."""
+"""A worker: joins a scheduler, measures what it hands out, and waits for it when it has gone."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from distributed.security import Security
 
 IDLE_S = 10.0
-"""After this time without a block a cell takes its networks down and lets the processors sleep."""
+"""After this time without a block a worker takes its networks down and lets the processors sleep."""
 
 RETRY_S = 1.0
-"""Interval at which a cell looks for its lost scheduler."""
+"""Interval at which a worker looks for its lost scheduler."""
 
 
 def run_worker(address: Address, security: Security, name: str, bench: BlockMeasurer, report: Report) -> None:
@@ -35,10 +35,10 @@ def run_worker(address: Address, security: Security, name: str, bench: BlockMeas
         except CapabilityError:
             if not has_joined:
                 raise
-            here = _wait_for(address, security)  # a scheduler may take some time to see that it has lost this cell
+            here = _wait_for(address, security)  # a scheduler may take some time to see that it has lost this worker
             continue
         has_joined = True
-        report(f"{name} is a cell of the scheduler at {address}; stop with Ctrl-C")
+        report(f"{name} is a worker of the scheduler at {address}; stop with Ctrl-C")
         try:
             _serve(bench, desk)
         finally:
@@ -49,7 +49,7 @@ def run_worker(address: Address, security: Security, name: str, bench: BlockMeas
 
 
 def _serve(bench: BlockMeasurer, desk: RequestQueue) -> None:
-    """Does what the cell is asked for, until the scheduler has gone."""
+    """Does what the worker is asked for, until the scheduler has gone."""
     while True:
         try:
             asked = desk.next(IDLE_S)

@@ -1,6 +1,6 @@
-"""The key that scheduler, cells and orchestrator have, and the TLS that it makes between them.
+"""The key that scheduler, workers and orchestrator have, and the TLS that it makes between them.
 
-Whoever has the key has cells measure, mostly as root, and Dask trusts whoever reaches it. So there is a key in every
+Whoever has the key has workers measure, mostly as root, and Dask trusts whoever reaches it. So there is a key in every
 case, even on loopback, where other users are. It is the key of `sixbench key`: 32 bytes. From it everyone computes the
 same pair of keys (Ed25519) and the same certificate, which signs itself and which alone is trusted. So each side proves
 to the other that it has the key, and nobody has to make certificates or to copy them.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 KEY_BYTES = 32
 
 _KEY = re.compile(rb"[0-9a-fA-F]{64}\s*")
-_DERIVED = b"sixbench cells, TLS, 1"
+_DERIVED = b"sixbench workers, TLS, 1"
 """The purpose of the key, so that the same key in another use is another one (RFC 5869 section 3.2)."""
 
 _FROM, _UNTIL = datetime(2020, 1, 1, tzinfo=UTC), datetime(2120, 1, 1, tzinfo=UTC)
@@ -37,7 +37,7 @@ _FROM, _UNTIL = datetime(2020, 1, 1, tzinfo=UTC), datetime(2120, 1, 1, tzinfo=UT
 def default_key() -> Path:
     """The key of a user, in the configuration directory of the XDG Base Directory Specification."""
     given = os.environ.get("XDG_CONFIG_HOME", "")
-    return (Path(given) if os.path.isabs(given) else Path.home() / ".config") / "sixbench" / "cells.key"
+    return (Path(given) if os.path.isabs(given) else Path.home() / ".config") / "sixbench" / "workers.key"
 
 
 def make_default_key() -> Path | None:
@@ -97,4 +97,4 @@ def _pair(key: bytes) -> tuple[str, str]:
 
     seed = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=_DERIVED).derive(key)
     private = Ed25519PrivateKey.from_private_bytes(seed)
-    return self_signed(private, "sixbench cells", serial=1, valid=(_FROM, _UNTIL), is_authority=True)
+    return self_signed(private, "sixbench workers", serial=1, valid=(_FROM, _UNTIL), is_authority=True)

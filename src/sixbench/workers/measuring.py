@@ -1,4 +1,4 @@
-"""The tools of a cell's measurements: agents, the networks of the run at hand, and what is known of the machine."""
+"""The tools of a worker's measurements: agents, the networks of the run at hand, and what is known of the machine."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ class _AtHand:
 
 
 class BlockMeasurer:
-    """The measuring of one cell, one block at a time.
+    """The measuring of one worker, one block at a time.
 
     Args:
-        name: of the cell.
+        name: of the worker.
         hub: starts its agents.
         calibration: gives what is known of how far the machine may be trusted, by its kernel.
         told: gets sentences on what goes on.
@@ -77,9 +77,9 @@ class BlockMeasurer:
             refuse_foreign(manifest.experiment)
             experiment, environment = probe_machine(self._hub, manifest.experiment)
         except SixbenchError as error:
-            return WorkerPlan(cell=self.name, run=None, why=str(error))
+            return WorkerPlan(worker=self.name, run=None, why=str(error))
         chosen = replace(manifest, experiment=experiment, environment=environment)
-        return WorkerPlan(cell=self.name, run=manifest_to_text(chosen), why=None)
+        return WorkerPlan(worker=self.name, run=manifest_to_text(chosen), why=None)
 
     def measure(self, wire: str, is_wanted: Callable[[], bool]) -> Reply:
         """The outcome of a block.
@@ -98,12 +98,12 @@ class BlockMeasurer:
             return self._measured(job, manifest, is_wanted)
         except SixbenchError as error:
             self.rest()
-            return RefusedBlock(cell=self.name, why=str(error))
+            return RefusedBlock(worker=self.name, why=str(error))
         except Abandoned:
             raise
         except Exception:  # noqa: BLE001, nothing is hidden: the orchestrator ends with this error
             self.rest()
-            return BrokenBlock(cell=self.name, traceback=traceback.format_exc())
+            return BrokenBlock(worker=self.name, traceback=traceback.format_exc())
         except BaseException:
             self.rest()
             raise
@@ -120,7 +120,7 @@ class BlockMeasurer:
                 raise Abandoned
 
         experiment = manifest.experiment
-        # While other runs measure, this cell waits, and its networks must not keep processors awake.
+        # While other runs measure, this worker waits, and its networks must not keep processors awake.
         with measuring(experiment.name, wait=True, report=self._waits, meanwhile=ask) as presence:
             at_hand = self._taken_up(job, manifest)
             experiment, laboratories = at_hand.manifest.experiment, at_hand.laboratories
@@ -148,11 +148,11 @@ class BlockMeasurer:
                     ask()
                     outcome, _ = runner.run(attempt, first + (attempt.repeat or 0))
                     at_hand.any_built = runner.any_built
-                    record = replace(outcome.record, cell=self.name, attempt=job.attempt)
+                    record = replace(outcome.record, worker=self.name, attempt=job.attempt)
                     recorded[record.key] = record
                     trials[record.key] = trial_files(record, outcome.series, outcome.files)
         return MeasuredBlock(
-            cell=self.name,
+            worker=self.name,
             machine=self._machine(at_hand),
             lab_build_ns=list(laboratories.build_ns),
             install_ns={path: list(times) for path, times in laboratories.install_ns.items()},

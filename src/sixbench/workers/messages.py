@@ -1,4 +1,4 @@
-"""Messages between orchestrator and cells: a block to be measured, and its outcome.
+"""Messages between orchestrator and workers: a block to be measured, and its outcome.
 
 Texts are JSON as a run directory has it, and are read by the same readers.
 """
@@ -18,13 +18,13 @@ from ..model.json_object import JsonObject
 from ..model.quoting import printable
 from ..store import Manifest, WorkerMachine, manifest_from_text, worker_from_text, worker_to_text
 
-JOB_SCHEMA = "sixbench.cell-job/1"
-REPLY_SCHEMA = "sixbench.cell-reply/1"
+JOB_SCHEMA = "sixbench.worker-job/1"
+REPLY_SCHEMA = "sixbench.worker-reply/1"
 
 
 @dataclass(frozen=True, kw_only=True)
 class BlockJob:
-    """A block that a cell is to measure.
+    """A block that a worker is to measure.
 
     Attributes:
         run: the manifest of the run as text.
@@ -51,12 +51,12 @@ class MeasuredBlock:
     """A block that was measured.
 
     Attributes:
-        machine: the cell as it is known now.
+        machine: the worker as it is known now.
         lab_build_ns, install_ns: how long the networks took that were built for it; the latter by path.
         trials: the files of each trial, by its key.
     """
 
-    cell: str
+    worker: str
     machine: WorkerMachine
     lab_build_ns: list[int]
     install_ns: dict[str, list[int]]
@@ -65,17 +65,17 @@ class MeasuredBlock:
 
 @dataclass(frozen=True, kw_only=True)
 class RefusedBlock:
-    """The cell cannot measure it, and why."""
+    """The worker cannot measure it, and why."""
 
-    cell: str
+    worker: str
     why: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class BrokenBlock:
-    """sixbench itself went wrong on the cell."""
+    """sixbench itself went wrong on the worker."""
 
-    cell: str
+    worker: str
     traceback: str
 
 
@@ -83,7 +83,7 @@ Reply = MeasuredBlock | RefusedBlock | BrokenBlock
 
 
 class _JobForm(Form):
-    version: Literal["sixbench.cell-job/1"] = Field(alias="schema")
+    version: Literal["sixbench.worker-job/1"] = Field(alias="schema")
     run: str
     block: Annotated[Natural, Field(ge=1)]
     combinations: Annotated[list[Name], Field(min_length=1, max_length=MAX_ITEMS)]
@@ -92,11 +92,11 @@ class _JobForm(Form):
 
 
 class _ReplyForm(Form):
-    """`cell` first: it tells who sent the rest."""
+    """`worker` first: it tells who sent the rest."""
 
-    version: Literal["sixbench.cell-reply/1"] = Field(alias="schema")
+    version: Literal["sixbench.worker-reply/1"] = Field(alias="schema")
     sixbench: Text
-    cell: Name
+    worker: Name
     why: Text | None = None
     traceback: str | None = None
     machine: str | None = None
@@ -143,19 +143,19 @@ def reply_from_wire(data: Any) -> Reply:
     try:
         form = _ReplyForm.model_validate(data)
     except ValidationError as error:
-        raise StoreError(f"a reply of a cell: {next(words_of(error))}") from None
-    where = f"the reply of the cell {form.cell}"
+        raise StoreError(f"a reply of a worker: {next(words_of(error))}") from None
+    where = f"the reply of the worker {form.worker}"
     if form.sixbench != __version__:
-        raise StoreError(f"{where}: {other_version(form.cell, form.sixbench)}")
+        raise StoreError(f"{where}: {other_version(form.worker, form.sixbench)}")
     if form.traceback is not None:
-        return BrokenBlock(cell=form.cell, traceback=form.traceback)
+        return BrokenBlock(worker=form.worker, traceback=form.traceback)
     if form.why is not None:
-        return RefusedBlock(cell=form.cell, why=form.why)
+        return RefusedBlock(worker=form.worker, why=form.why)
     if form.machine is None:
         raise StoreError(f"{where}: it does not describe its machine")
     return MeasuredBlock(
-        cell=form.cell,
-        machine=worker_from_text(form.machine, form.cell, where),
+        worker=form.worker,
+        machine=worker_from_text(form.machine, form.worker, where),
         lab_build_ns=form.lab_build_ns,
         install_ns=form.install_ns,
         trials=form.trials,
@@ -163,26 +163,26 @@ def reply_from_wire(data: Any) -> Reply:
 
 
 def other_version(worker: str, version: str) -> str:
-    """That a cell has another version of sixbench, in words."""
+    """That a worker has another version of sixbench, in words."""
     return (
-        f"the cell {worker} has sixbench {printable(version)[:40]} and this machine {__version__}; "
+        f"the worker {worker} has sixbench {printable(version)[:40]} and this machine {__version__}; "
         "install the same version on both"
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerPlan:
-    """The plan of a cell for a run: the manifest, as text, with the engines that work there and its own environment; or
-    why it cannot."""
+    """The plan of a worker for a run: the manifest, as text, with the engines that work there and its own environment;
+    or why it cannot."""
 
-    cell: str
+    worker: str
     run: str | None
     why: str | None
 
 
 class _ChosenForm(Form):
     sixbench: Text
-    cell: Name
+    worker: Name
     run: str | None = None
     why: Text | None = None
 
@@ -193,9 +193,9 @@ def chosen_to_wire(chosen: WorkerPlan) -> JsonObject:
 
 
 def chosen_from_wire(data: JsonObject) -> tuple[WorkerPlan, str]:
-    """Reads it back, with the version of sixbench that the cell has. Raises `StoreError`."""
+    """Reads it back, with the version of sixbench that the worker has. Raises `StoreError`."""
     try:
         form = _ChosenForm.model_validate(data)
     except ValidationError as error:
-        raise StoreError(f"a reply of a cell: {next(words_of(error))}") from None
-    return WorkerPlan(cell=form.cell, run=form.run, why=form.why), form.sixbench
+        raise StoreError(f"a reply of a worker: {next(words_of(error))}") from None
+    return WorkerPlan(worker=form.worker, run=form.run, why=form.why), form.sixbench

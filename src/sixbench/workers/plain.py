@@ -1,4 +1,4 @@
-"""Dask without pickle: cells, schedulers and runs send each other plain data, and nothing that comes is unpickled.
+"""Dask without pickle: workers, schedulers and runs send each other plain data, and nothing that comes is unpickled.
 
 Dask.distributed sends most of a message as msgpack, and the rest as pickles, of which each may run code where it is
 read. Here all of the rest is msgpack too: texts, numbers, bytes, lists and objects of them, and the one task that a
@@ -214,5 +214,5 @@ def _end_unpickling(event: str, _: tuple[Any, ...]) -> None:
 
 
 def only(handlers: Mapping[str, Callable[..., Any]], *names: str) -> dict[str, Callable[..., Any]]:
-    """The handlers of messages that cells need: Dask's others run functions, import files and write them."""
+    """The handlers of messages that workers need: Dask's others run functions, import files and write them."""
     return {name: handler for name, handler in handlers.items() if name in names}

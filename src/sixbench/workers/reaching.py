@@ -33,7 +33,7 @@ def reach(address: Address, security: Security) -> str:
         raise CapabilityError(f"finding the scheduler {address}: {error.strerror}") from error
     except (ssl.SSLError, ConnectionResetError, EOFError):
         raise CapabilityError(
-            f"the server at {address} does not use TLS, so it is not a scheduler of cells; start one with: "
+            f"the server at {address} does not use TLS, so it is not a scheduler of workers; start one with: "
             "sixbench scheduler"
         ) from None
     except OSError as error:

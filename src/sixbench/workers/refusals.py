@@ -1,4 +1,4 @@
-"""Refusals of a cell: it does not run commands of an experiment, lend its interfaces, or reach other machines."""
+"""Refusals of a worker: it does not run commands of an experiment, lend its interfaces, or reach other machines."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from ..model.experiment import Experiment
 
 
 def refuse_foreign(experiment: Experiment) -> None:
-    """Raises `UsageError` where an experiment needs what nobody on a cell has agreed to."""
+    """Raises `UsageError` where an experiment needs what nobody on a worker has agreed to."""
     if any(topology.ports for topology in experiment.topologies):
-        raise UsageError("dut is equipment, which cells do not have; run it without --cells")
+        raise UsageError("dut is equipment, which workers do not have; run it without --workers")
     text = next((path.name for path in experiment.paths if path.mechanism == GUEST.name), None)
     if text is not None:
         raise UsageError(
-            f"paths.{text} is an emulated machine under test, whose kernel cells do not have; run it without --cells"
+            f"paths.{text} is an emulated machine under test, whose kernel workers do not have; "
+            "run it without --workers"
         )
     text = next((path.name for path in experiment.paths if commands_of(path)), None)
     if text is not None:
         raise UsageError(
-            f"paths.{text} runs a program of the experiment, which no cell does for others; "
-            "run it on this machine, without --cells"
+            f"paths.{text} runs a program of the experiment, which no worker does for others; "
+            "run it on this machine, without --workers"
         )
     if any(topology.is_spread for topology in experiment.topologies):
-        raise UsageError(f"{experiment.name} has hosts of its own, which no cell reaches; run it without --cells")
+        raise UsageError(f"{experiment.name} has hosts of its own, which no worker reaches; run it without --workers")

@@ -1,5 +1,5 @@
-"""Queue in which a cell's tasks wait for its main thread, which measures: signals reach it, and no event loop waits for
-it."""
+"""Queue in which a worker's tasks wait for its main thread, which measures: signals reach it, and no event loop waits
+for it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class BlockRequest(TaskRequest):
 
 
 class RequestQueue:
-    """Requests that a cell has not yet carried out."""
+    """Requests that a worker has not yet carried out."""
 
     def __init__(self) -> None:
         self._asked: queue.Queue[TaskRequest | None] = queue.Queue()
@@ -68,7 +68,7 @@ def open_request_queue() -> RequestQueue:
 
 
 def request_queue() -> RequestQueue:
-    """The desk of this cell. Raises `CapabilityError` in any other worker of Dask."""
+    """The desk of this worker. Raises `CapabilityError` in any other worker of Dask."""
     if _here is None:
-        raise CapabilityError("this worker of Dask is no cell; start one with: sixbench cell")
+        raise CapabilityError("this worker of Dask is no worker; start one with: sixbench worker")
     return _here

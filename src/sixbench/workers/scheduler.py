@@ -1,4 +1,4 @@
-"""Dask's scheduler as cells need it: under TLS, and without the pages that it would show to everyone."""
+"""Dask's scheduler as workers need it: under TLS, and without the pages that it would show to everyone."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _STREAMED = (
     "unsubscribe-topic",
     "cancel-keys",
 )
-"""Requests of cells and runs. All other requests of Dask's scheduler are refused: it runs functions, and writes
+"""Requests of workers and runs. All other requests of Dask's scheduler are refused: it runs functions, and writes
 files."""
 
 
@@ -58,12 +58,12 @@ class _Scheduler(Scheduler):
     async def _look(self, name: str, client: str) -> tuple[tuple[str, str], str | None, dict[str, str]]:
         return look(name, client, self)
 
-    async def _choose(self, run: str, cells: list[str]) -> dict[str, Any]:
-        """The measurements that cells would make of a run, by their addresses; those are left out that do not
+    async def _choose(self, run: str, workers: list[str]) -> dict[str, Any]:
+        """The measurements that workers would make of a run, by their addresses; those are left out that do not
         answer."""
         asked: dict[str, Any] = {"op": "choose", "run": run}
         return await self.broadcast(
-            msg=asked, workers=[cell for cell in cells if cell in self.workers], on_error="ignore"
+            msg=asked, workers=[worker for worker in workers if worker in self.workers], on_error="ignore"
         )
 
     def start_http_server(self, *_: Any, **__: Any) -> None:
@@ -78,7 +78,7 @@ def run_scheduler(address: Address, security: Security, ready: Callable[[Address
     """
 
     async def serve() -> None:
-        # The run itself hands out a block again whose cell died, as another attempt.
+        # The run itself hands out a block again whose worker died, as another attempt.
         scheduler = _Scheduler(
             host=f"[{address.host}]" if ":" in address.host else address.host,
             port=address.port,

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 _SETTINGS: Mapping[str, Any] = {
-    "distributed.scheduler.work-stealing": False,  # a block stays with its cell
-    "distributed.scheduler.worker-ttl": "60s",  # for a cell whose machine is disconnected or hangs
+    "distributed.scheduler.work-stealing": False,  # a block stays with its worker
+    "distributed.scheduler.worker-ttl": "60s",  # for a worker whose machine is disconnected or hangs
     "distributed.scheduler.active-memory-manager.start": False,
     "distributed.comm.timeouts.connect": "10s",
     "distributed.comm.timeouts.tcp": "30s",
@@ -29,7 +29,7 @@ _SETTINGS: Mapping[str, Any] = {
 }
 
 HEARTBEAT = "2s"
-"""Interval at which a cell reports that it is alive."""
+"""Interval at which a worker reports that it is alive."""
 
 
 def set_up() -> None:
@@ -48,11 +48,12 @@ def set_up() -> None:
 
 
 def why_missing() -> str | None:
-    """That what cells need is not installed, in words; None where it is."""
+    """That what workers need is not installed, in words; None where it is."""
     from importlib.util import find_spec
 
     missing = [name for name in ("distributed", "cryptography") if find_spec(name) is None]
     if not missing:
         return None
     are = "is" if len(missing) == 1 else "are"
-    return f"cells need {' and '.join(missing)}, which {are} not installed; install with: pip install 'sixbench[cells]'"
+    need = f"workers need {' and '.join(missing)}, which {are} not installed"
+    return f"{need}; install with: pip install 'sixbench[workers]'"

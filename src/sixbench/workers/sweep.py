@@ -1,9 +1,9 @@
-"""Hands out the blocks of a run to cells, and writes what comes back: each trial once, each block whole.
+"""Hands out the blocks of a run to workers, and writes what comes back: each trial once, each block whole.
 
 A block is the unit: its pairs never span machines. It counts when all of its trials are in the run directory, where
 they arrive together or not at all. What a rule decides about blocks up to one number is decided when all of these are
-there, and no later block begins before it is. So the trials of a run do not depend on how many cells there are, nor on
-which of them die.
+there, and no later block begins before it is. So the trials of a run do not depend on how many workers there are, nor
+on which of them die.
 """
 
 from __future__ import annotations
@@ -31,19 +31,20 @@ from .checking import checked, with_worker
 from .messages import BlockJob, BrokenBlock, MeasuredBlock, RefusedBlock, Reply
 
 MOST_ATTEMPTS = 5
-"""Number of times that a block is handed out whose cells die. A block that kills each of its cells is no accident."""
+"""Number of times that a block is handed out whose workers die. A block that kills each of its workers is no
+accident."""
 
 LOOK_S = 2.0
-"""Interval of looks for cells that have come or gone, while nothing else happens."""
+"""Interval of looks for workers that have come or gone, while nothing else happens."""
 
 PATIENCE_S, PATIENCE = 60.0, 3.0
 """A block that takes more than this time, and more than so many times as long as the longest one so far, is handed to
-another cell as well, if one has nothing to do."""
+another worker as well, if one has nothing to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobOutcome:
-    """The outcome of a job: a reply, or None where its cell died."""
+    """The outcome of a job: a reply, or None where its worker died."""
 
     job: BlockJob
     reply: Reply | None
@@ -54,10 +55,10 @@ class Workers(Protocol):
     any more."""
 
     def names(self) -> list[str]:
-        """The cells that there are now."""
+        """The workers that there are now."""
 
     def hand_out(self, job: BlockJob) -> None:
-        """Gives a block to a cell that has none, or to the first that ends."""
+        """Gives a block to a worker that has none, or to the first that ends."""
 
     def next(self, timeout_s: float) -> JobOutcome | None:
         """The outcome of a job; None where nothing came in time. Raises `StoreError` for a reply that cannot be
@@ -72,18 +73,18 @@ def sweep(
     report: Callable[[str], None],
     resume: str,
 ) -> RunEnd:
-    """Runs the blocks that are not done yet on cells.
+    """Runs the blocks that are not done yet on workers.
 
     Args:
         resume: the command that goes on with the run.
-        report: gets sentences on cells that died, and on replies that came late.
+        report: gets sentences on workers that died, and on replies that came late.
 
     Raises:
         Interrupted: on `KeyboardInterrupt`, with all that is done kept.
-        StoreError: the run has part of a block, which no cell can complete.
-        CapabilityError: the scheduler has gone, or a cell cannot measure, or what it sent cannot be used.
+        StoreError: the run has part of a block, which no worker can complete.
+        CapabilityError: the scheduler has gone, or a worker cannot measure, or what it sent cannot be used.
         WriteError: a block cannot be kept.
-        Bug: sixbench itself went wrong on a cell.
+        Bug: sixbench itself went wrong on a worker.
     """
     experiment = writer.manifest.experiment
     observer.planned(experiment, str(writer.directory), len(done))
@@ -159,7 +160,7 @@ class _Sweep:
         while self.open and self.decided < self.experiment.blocks.maximum:
             self._hand_out()
             if not self.out:
-                break  # the time is over; without a cell a block would still be handed out
+                break  # the time is over; without a worker a block would still be handed out
             self._report()
             arrived = self._next()
             if arrived is not None:
@@ -195,7 +196,7 @@ class _Sweep:
         if missing:
             raise StoreError(
                 f"{self.writer.directory} has {len(there)} trials of block {block} and lacks {missing[0]}; a block is "
-                "measured whole by one cell, so that no cell can complete it"
+                "measured whole by one worker, so that no worker can complete it"
             )
         return True
 
@@ -216,7 +217,7 @@ class _Sweep:
         free = len(self.workers.names()) - len(self.out)
         outstanding = {out.job.block for out in self.out}
         for block in range(self.decided + 1, horizon(self.experiment.blocks, self.decided) + 1):
-            # One block is handed out even without a cell: the first cell that joins takes it.
+            # One block is handed out even without a worker: the first worker that joins takes it.
             if free <= 0 and self.out:
                 return
             if block in outstanding or block in self.blocks:
@@ -242,13 +243,13 @@ class _Sweep:
         self.workers.hand_out(job)
 
     def _give_again(self, outstanding: set[int]) -> None:
-        """Hands out a block once more whose cell seems to hang."""
+        """Hands out a block once more whose worker seems to hang."""
         now_s = time.monotonic()
         for out in self.out:
             is_late = now_s - out.since_s > max(PATIENCE_S, PATIENCE * self.longest_s)
             is_out_once = sum(other.job.block == out.job.block for other in self.out) == 1
             if self.longest_s and is_late and is_out_once and self.attempts[out.job.block] < MOST_ATTEMPTS:
-                self.report(f"block {out.job.block} takes very long; another cell measures it as well")
+                self.report(f"block {out.job.block} takes very long; another worker measures it as well")
                 self._give(out.job.block)
                 return
 
@@ -265,7 +266,7 @@ class _Sweep:
         try:
             return self.workers.next(LOOK_S)
         except StoreError as error:
-            raise CapabilityError(f"the message of a cell cannot be used: {error}") from error
+            raise CapabilityError(f"the message of a worker cannot be used: {error}") from error
 
     def _take(self, arrived: JobOutcome) -> None:
         """Accepts what came, if nothing of it was accepted before."""
@@ -278,7 +279,7 @@ class _Sweep:
         elif isinstance(reply, BrokenBlock):
             raise Bug(directory=self.writer.directory, resume=self.resume, traceback=reply.traceback)
         elif isinstance(reply, RefusedBlock):
-            raise CapabilityError(f"the cell {reply.cell} cannot measure block {job.block}: {reply.why}")
+            raise CapabilityError(f"the worker {reply.worker} cannot measure block {job.block}: {reply.why}")
         else:
             if mine is not None:
                 self.longest_s = max(self.longest_s, time.monotonic() - mine.since_s)
@@ -289,10 +290,10 @@ class _Sweep:
             return
         if self.attempts[job.block] >= MOST_ATTEMPTS:
             raise CapabilityError(
-                f"block {job.block} was handed out {MOST_ATTEMPTS} times, and each time its cell died or left; see the "
-                "output of the cells"
+                f"block {job.block} was handed out {MOST_ATTEMPTS} times, and each time its worker died or left; see "
+                "the output of the workers"
             )
-        self.report(f"the cell that had block {job.block} is gone; another one measures the block")
+        self.report(f"the worker that had block {job.block} is gone; another one measures the block")
 
     def _accept(self, job: BlockJob, reply: MeasuredBlock) -> None:
         """Writes the trials of a block, which count from then on; or puts them apart where they are there already."""
@@ -300,11 +301,15 @@ class _Sweep:
             manifest = with_worker(self.writer.manifest, reply)
             records = checked(job, reply, manifest)
         except StoreError as error:
-            raise CapabilityError(f"the message of the cell {printable(reply.cell)} cannot be used: {error}") from error
-        if manifest.cells != self.writer.manifest.cells:
-            self.writer.save_manifest(cells=manifest.cells, environment=manifest.environment)
+            raise CapabilityError(
+                f"the message of the worker {printable(reply.worker)} cannot be used: {error}"
+            ) from error
+        if manifest.workers != self.writer.manifest.workers:
+            self.writer.save_manifest(workers=manifest.workers, environment=manifest.environment)
         if not self.writer.add_block(job.name, reply.trials, is_late=job.fence != self.fence):
-            self.report(f"block {job.block} came from {reply.cell} late or twice; it is kept apart and counts nowhere")
+            self.report(
+                f"block {job.block} came from {reply.worker} late or twice; it is kept apart and counts nowhere"
+            )
             return
         self.lab_build_ns += reply.lab_build_ns
         for path, times in reply.install_ns.items():
@@ -324,7 +329,7 @@ class _Sweep:
     def _report(self) -> None:
         names = self.workers.names()
         if not names and not self.is_absence_reported:
-            self.report("there is no cell; the run goes on when one comes")
+            self.report("there is no worker; the run goes on when one comes")
         self.is_absence_reported = not names
         blocks = self.experiment.blocks
         last = blocks.minimum if blocks.may_end_early else blocks.maximum
@@ -337,13 +342,13 @@ class _Sweep:
 
 
 def _to_hand_out(manifest: Manifest) -> Manifest:
-    """The parts of a manifest that a cell needs: nothing of what was measured."""
-    return replace(manifest, accepted={}, cells={}, bypass=(), lab_build_ns=[], install_ns={}, notes=[], command=[])
+    """The parts of a manifest that a worker needs: nothing of what was measured."""
+    return replace(manifest, accepted={}, workers={}, bypass=(), lab_build_ns=[], install_ns={}, notes=[], command=[])
 
 
 def _longest_ns(done: Iterable[TrialRecord]) -> int:
-    """The longest measuring time of any cell."""
+    """The longest measuring time of any worker."""
     by_worker: dict[str | None, int] = {}
     for record in done:
-        by_worker[record.cell] = by_worker.get(record.cell, 0) + record.elapsed_ns
+        by_worker[record.worker] = by_worker.get(record.worker, 0) + record.elapsed_ns
     return max(by_worker.values(), default=0)

@@ -1,4 +1,4 @@
-"""Functions that run on cells and in the scheduler when Dask has brought a request there. Each side has its own
+"""Functions that run on workers and in the scheduler when Dask has brought a request there. Each side has its own
 functions: none comes with a message (`plain`)."""
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from .request_queue import BlockRequest, PlanRequest, request_queue
 if TYPE_CHECKING:
     from distributed.scheduler import Scheduler
 
-WORKER_RESOURCE = "cell"
-"""The resource of which each cell has one, and each block takes one."""
+WORKER_RESOURCE = "worker"
+"""The resource of which each worker has one, and each block takes one."""
 
 _USER = "sixbench"
-"""Under which the scheduler keeps who uses its cells."""
+"""Under which the scheduler keeps who uses its workers."""
 
 
 def measure_block(job: str) -> JsonObject:
-    """A task: measures a block on this cell."""
+    """A task: measures a block on this worker."""
     from distributed.worker import get_worker
 
     worker = get_worker()
@@ -36,20 +36,20 @@ def measure_block(job: str) -> JsonObject:
 
 
 async def choose(run: str) -> JsonObject:
-    """Asks this cell which engines it would take for a run."""
+    """Asks this worker which engines it would take for a run."""
     return await asyncio.wrap_future(request_queue().put(PlanRequest(text=run)))
 
 
 def look(name: str, client: str, dask_scheduler: Scheduler) -> tuple[tuple[str, str], str | None, dict[str, str]]:
-    """Takes the cells of a scheduler for a run, unless another one has them.
+    """Takes the workers of a scheduler for a run, unless another one has them.
 
     Args:
         name: of the run.
-        client: the identity of its client. The cells are free again when the scheduler has lost it.
+        client: the identity of its client. The workers are free again when the scheduler has lost it.
 
     Returns:
-        The scheduler's versions of sixbench and of distributed; the name of the other run, or None where the cells are
-        this one's; the names of the cells by address.
+        The scheduler's versions of sixbench and of distributed; the name of the other run, or None where the workers
+        are this one's; the names of the workers by address.
     """
     used: tuple[str, str] | None = dask_scheduler.extensions.get(_USER)
     other = None

@@ -23,54 +23,54 @@ class Layout:
         straight: whether the way is one row, so that something can be drawn along it.
     """
 
-    cells: dict[str, GridSquare]
+    squares: dict[str, GridSquare]
     route: list[str]
     straight: bool
 
     @property
     def columns(self) -> int:
-        return 1 + max((column for column, _ in self.cells.values()), default=0)
+        return 1 + max((column for column, _ in self.squares.values()), default=0)
 
     @property
     def rows(self) -> int:
-        return 1 + max((row for _, row in self.cells.values()), default=0)
+        return 1 + max((row for _, row in self.squares.values()), default=0)
 
 
 def layout(topology: Topology, between: tuple[str, str]) -> Layout:
     """A place for every node. The way between the two hosts goes from left to right. Every other node is as near as
     possible to one that it is linked to. Nodes without any link stand at the end."""
     route, connected = _route(topology, between)
-    cells: dict[str, GridSquare] = {}
+    squares: dict[str, GridSquare] = {}
     for index, node in enumerate(route):
         row, column = divmod(index, LONGEST_ROW)
-        cells[node] = (column if row % 2 == 0 else LONGEST_ROW - 1 - column, 2 * row)
-    waiting = list(cells)
+        squares[node] = (column if row % 2 == 0 else LONGEST_ROW - 1 - column, 2 * row)
+    waiting = list(squares)
     while waiting:
         node = waiting.pop(0)
         for link in topology.links_of(node):
             neighbour = link.other_end(node).node
-            if neighbour not in cells and neighbour in topology.nodes:
-                cells[neighbour] = _free(cells, cells[node])
+            if neighbour not in squares and neighbour in topology.nodes:
+                squares[neighbour] = _free(squares, squares[node])
                 waiting.append(neighbour)
         if not waiting:
-            rest = [name for name in topology.nodes if name not in cells]
+            rest = [name for name in topology.nodes if name not in squares]
             if rest:
-                cells[rest[0]] = (0, 1 + max(row for _, row in cells.values()))
+                squares[rest[0]] = (0, 1 + max(row for _, row in squares.values()))
                 waiting.append(rest[0])
-    left, top = min(column for column, _ in cells.values()), min(row for _, row in cells.values())
-    moved = {node: (column - left, row - top) for node, (column, row) in cells.items()}
+    left, top = min(column for column, _ in squares.values()), min(row for _, row in squares.values())
+    moved = {node: (column - left, row - top) for node, (column, row) in squares.items()}
     used_rows = {row: index for index, row in enumerate(sorted({row for _, row in moved.values()}))}
     return Layout(
-        cells={node: (column, used_rows[row]) for node, (column, row) in moved.items()},
+        squares={node: (column, used_rows[row]) for node, (column, row) in moved.items()},
         route=route,
         straight=connected and 1 < len(route) <= LONGEST_ROW,
     )
 
 
-def is_blocked(cells: Sequence[GridSquare], a: GridSquare, b: GridSquare) -> bool:
-    """True if a straight line between two cells runs through another of the cells, so that it must be bent."""
+def is_blocked(squares: Sequence[GridSquare], a: GridSquare, b: GridSquare) -> bool:
+    """True if a straight line between two squares runs through another of the squares, so that it must be bent."""
     dx, dy = b[0] - a[0], b[1] - a[1]
-    for x, y in cells:
+    for x, y in squares:
         if (x, y) in (a, b):
             continue
         ex, ey = x - a[0], y - a[1]
@@ -90,14 +90,14 @@ def _route(topology: Topology, between: tuple[str, str]) -> tuple[list[str], boo
     return route, True
 
 
-def _free(cells: dict[str, GridSquare], near: GridSquare) -> GridSquare:
-    taken = set(cells.values())
-    return next(cell for cell in _around(near) if cell not in taken)
+def _free(squares: dict[str, GridSquare], near: GridSquare) -> GridSquare:
+    taken = set(squares.values())
+    return next(square for square in _around(near) if square not in taken)
 
 
-def _around(cell: GridSquare) -> Iterator[GridSquare]:
-    """Cells by distance: below, above, and last to the sides, which the way needs for itself."""
-    column, row = cell
+def _around(square: GridSquare) -> Iterator[GridSquare]:
+    """Squares by distance: below, above, and last to the sides, which the way needs for itself."""
+    column, row = square
     distance = 0
     while True:
         distance += 1

@@ -29,7 +29,7 @@ MOST_PROFILES = 3
 """The most profiles that a label names. For more it has their number."""
 
 At = Callable[[GridSquare], tuple[float, float]]
-"""From a cell to a place on the page, in inches."""
+"""From a square to a place on the page, in inches."""
 
 _CHARACTER_IN = 0.062
 """Width of a character of a node's name."""
@@ -135,15 +135,15 @@ def _draw(context: Context, shape: _Shape, paths: Sequence[PathDescription], wid
         figure, axes = style.sheet(height_in, width_in)
         style.sheet_title(axes, "Network and paths" if below else "Network")
 
-        def at(cell: GridSquare) -> tuple[float, float]:
-            x, down = plan.at(cell)
+        def at(square: GridSquare) -> tuple[float, float]:
+            x, down = plan.at(square)
             return x, height_in - down
 
         _links(axes, places, shape.first, shown, at, plan)
         for name, node in shape.first.nodes.items():
-            _node(axes, name, node.kind == "host", at(places.cells[name]), plan)
+            _node(axes, name, node.kind == "host", at(places.squares[name]), plan)
         if places.rows == 1 and any(not strip.names for strip in below):
-            strips.guides(axes, [at(places.cells[node])[0] for node in places.route], top_in + 0.1, 0.08)
+            strips.guides(axes, [at(places.squares[node])[0] for node in places.route], top_in + 0.1, 0.08)
         for strip in below:
             strip.draw(axes, top_in, plan.span[0] - 0.2)
             top_in -= strip.height_in
@@ -154,10 +154,10 @@ def _links(axes: Axes, places: Layout, topology: Topology, labels: dict[str, str
     """Draws all links, and their labels where they do not cover one another. Bent links come first, since they have
     least choice."""
     lines = []
-    cells = list(places.cells.values())
+    squares = list(places.squares.values())
     for link in topology.links:
-        a, b = places.cells[link.ends[0].node], places.cells[link.ends[1].node]
-        line = _Line(start=at(a), end=at(b), bend=0.3 if is_blocked(cells, a, b) else 0.0)
+        a, b = places.squares[link.ends[0].node], places.squares[link.ends[1].node]
+        line = _Line(start=at(a), end=at(b), bend=0.3 if is_blocked(squares, a, b) else 0.0)
         shape = f"arc3,rad={line.bend}"
         axes.add_patch(
             FancyArrowPatch(

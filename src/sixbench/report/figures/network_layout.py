@@ -24,7 +24,7 @@ class NetworkLayout:
     down where the names of paths leave it too little room: then these stand above the ways of the paths.
 
     Attributes:
-        places: the cells of the nodes.
+        places: the squares of the nodes.
         is_down: true where the way between the hosts goes from the top down.
         span: the ends of the paths' ways, from the left.
         origin: the place of the first node, from the left and from the top.
@@ -88,16 +88,16 @@ class NetworkLayout:
         have their names beside them, a part of the names."""
         return 2 * (_RADIUS_IN if self.is_down else self.radius) + 0.08
 
-    def at(self, cell: GridSquare) -> tuple[float, float]:
-        """The place of a cell, from the left and from the top."""
-        (left, top), along, across = self.origin, cell[0] * self.along, cell[1] * self.across
+    def at(self, square: GridSquare) -> tuple[float, float]:
+        """The place of a square, from the left and from the top."""
+        (left, top), along, across = self.origin, square[0] * self.along, square[1] * self.across
         return (left + across, top + along) if self.is_down else (left + along, top + across)
 
     def strips(self, context: Context, paths: Sequence[PathDescription]) -> list[Strip]:
         """A strip for each path. It stands under the nodes of the network if its way is the row of the drawing, and
         else has the nodes of its own way side by side. There is none without a way between the hosts."""
         is_row = self.places.straight and not self.is_down
-        row = {node: self.at(self.places.cells[node])[0] for node in self.places.route} if is_row else {}
+        row = {node: self.at(self.places.squares[node])[0] for node in self.places.route} if is_row else {}
         results = []
         for path in paths:
             nodes = list(dict.fromkeys(path.way.nodes)) if path.way else list(self.places.route)

@@ -50,7 +50,7 @@ _TEXT = 6.5
 
 @dataclass(frozen=True, kw_only=True)
 class _MatrixSquare:
-    """Text of a cell.
+    """Text of a square.
 
     Attributes:
         colour_words: its colour in words.
@@ -119,10 +119,10 @@ def _draw(
     with style.house_style():
         figure = style.figure(1.0 + len(parts) * (height_in + 1.5), width_in)
         grid = figure.add_gridspec(len(parts), 1)
-        for index, (combinations, cell) in enumerate(parts):
+        for index, (combinations, square) in enumerate(parts):
             title = words.workload_title(combinations[0].workload.kind)
             axes = figure.add_subplot(grid[index, 0])
-            _matrix(axes, paths, combinations, trials, cell, f"{title}: {_SHOWN[cell]}", width_in, index, tips)
+            _matrix(axes, paths, combinations, trials, square, f"{title}: {_SHOWN[square]}", width_in, index, tips)
         style.title(figure, "Path MTU discovery, path by path")
         style.legend(figure, [Patch(facecolor=_COLOURS[name], label=name.replace("-", " ")) for name in VERDICTS])
         return Picture(figure=figure, tips=tips)
@@ -133,7 +133,7 @@ def _matrix(
     paths: Sequence[str],
     combinations: Sequence[Combination],
     trials: dict[tuple[str, str], list[TrialRecord]],
-    cell: Callable[[Sequence[TrialRecord]], _MatrixSquare],
+    square: Callable[[Sequence[TrialRecord]], _MatrixSquare],
     title: str,
     width_in: float,
     index: int,
@@ -143,11 +143,11 @@ def _matrix(
     room_in = (width_in - 0.3 - 0.066 * max(map(len, paths))) / len(combinations)
     for row, path in enumerate(paths):
         for column, combination in enumerate(combinations):
-            item = cell(trials.get((path, combination.name), []))
+            item = square(trials.get((path, combination.name), []))
             gid = f"p{index}-{row}-{column}"
-            cell_of = Rectangle((column, row), 1, 1, facecolor=item.colour, edgecolor="white", linewidth=1)
-            cell_of.set_gid(gid)
-            axes.add_patch(cell_of)
+            rectangle = Rectangle((column, row), 1, 1, facecolor=item.colour, edgecolor="white", linewidth=1)
+            rectangle.set_gid(gid)
+            axes.add_patch(rectangle)
             levels = words.levels({key: value for key, value in combination.levels.items() if key not in same})
             place = f"{path}, {levels}" if levels else path
             tips[gid] = ["\n".join(part for part in (place, item.colour_words, item.text) if part)]
@@ -215,7 +215,7 @@ def _verdict(trial: TrialRecord) -> str | None:
 
 
 def _arrived(trials: Sequence[TrialRecord]) -> _MatrixSquare:
-    """The cell of the share that did not arrive, coloured by none, less than half, or more."""
+    """The square of the share that did not arrive, coloured by none, less than half, or more."""
     shares = []
     for trial in trials:
         refused = trial.metrics.get("refused_ratio", 0.0)

@@ -1,4 +1,4 @@
-"""Cells: a run whose blocks two machines measure, and what is said where that cannot be."""
+"""Workers: a run whose blocks two machines measure, and what is said where that cannot be."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lab.cell_machines import Machines, machines
 from lab.conftest import SixbenchCommand
+from lab.worker_machines import Machines, machines
 from waiting import PATIENCE_S, wait_for
 
 from sixbench.agent import AgentHub, find_agent
@@ -29,10 +29,10 @@ blocks: 6
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
-    """A scheduler with two cells."""
+    """A scheduler with two workers."""
     with AgentHub(find_agent()) as hub, machines(hub, tmp_path_factory.mktemp("machines")) as actual_machines:
         actual_machines.scheduler()
-        actual_machines.cells("lab1", "lab2")
+        actual_machines.workers("lab1", "lab2")
         yield actual_machines
 
 
@@ -47,7 +47,7 @@ def run(pair: Machines, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "out"
 
 
-def test_each_block_is_whole_on_one_cell(run: Path) -> None:
+def test_each_block_is_whole_on_one_worker(run: Path) -> None:
     actual_run = read_run(run)
     assert actual_run.problems == ()
     assert verify_run(actual_run) == []
@@ -56,9 +56,9 @@ def test_each_block_is_whole_on_one_cell(run: Path) -> None:
     # There is room for the repeats of each trial.
     first = [trial.sequence for trial in actual_run.trials if trial.repeat is None]
     assert first == [3 * position + 1 for position in range(len(planned))]
-    cells = {block: {trial.cell for trial in actual_run.trials if trial.block == block} for block in range(1, 7)}
-    assert all(len(names) == 1 for names in cells.values()), cells
-    assert set.union(*cells.values()) == {"lab1", "lab2"}
+    workers = {block: {trial.worker for trial in actual_run.trials if trial.block == block} for block in range(1, 7)}
+    assert all(len(names) == 1 for names in workers.values()), workers
+    assert set.union(*workers.values()) == {"lab1", "lab2"}
     assert actual_run.manifest.state == "complete"
 
 
@@ -71,22 +71,22 @@ def test_evidence_and_files_come_with_the_trials(run: Path) -> None:
     assert trial.other_runs == []
 
 
-def test_the_manifest_says_what_the_cells_are(run: Path) -> None:
-    cells = read_run(run).manifest.cells
-    assert sorted(cells) == ["lab1", "lab2"]
-    for cell in cells.values():
-        assert cell.environment.kernel
-        assert cell.environment.processors is not None
-        assert cell.environment.nodes["h1"]["net.ipv4.tcp_congestion_control"]
-        assert {item.workload for item in cell.bypass} >= {"udp-rr"} or cell.bypass == ()
+def test_the_manifest_says_what_the_workers_are(run: Path) -> None:
+    workers = read_run(run).manifest.workers
+    assert sorted(workers) == ["lab1", "lab2"]
+    for worker in workers.values():
+        assert worker.environment.kernel
+        assert worker.environment.processors is not None
+        assert worker.environment.nodes["h1"]["net.ipv4.tcp_congestion_control"]
+        assert {item.workload for item in worker.bypass} >= {"udp-rr"} or worker.bypass == ()
 
 
-def test_the_report_has_what_each_cell_says(run: Path) -> None:
-    cells = json.loads((run / "findings.json").read_text())["cells"]
-    assert sorted(machine["name"] for machine in cells["machines"]) == ["lab1", "lab2"]
-    assert sum(machine["blocks"] for machine in cells["machines"]) == 6
-    assert all(sum(cell["n"] for cell in item["cells"]) == 6 for item in cells["by_cell"])
-    assert "Change by cell" in (run / "report.html").read_text()
+def test_the_report_has_what_each_worker_says(run: Path) -> None:
+    workers = json.loads((run / "findings.json").read_text())["workers"]
+    assert sorted(machine["name"] for machine in workers["machines"]) == ["lab1", "lab2"]
+    assert sum(machine["blocks"] for machine in workers["machines"]) == 6
+    assert all(sum(worker["n"] for worker in item["workers"]) == 6 for item in workers["by_worker"])
+    assert "Change by worker" in (run / "report.html").read_text()
 
 
 def refused(pair: Machines, *arguments: str | Path) -> str:
@@ -107,7 +107,7 @@ def test_a_second_run_is_told_of_the_first(pair: Machines, run: Path, tmp_path: 
         message = refused(pair, run.parent / "shared.yaml", "--out", tmp_path / "second")
     finally:
         pair.kill(first)
-    assert "another run, shared, has the cells" in message
+    assert "another run, shared, has the workers" in message
     assert "--wait" in message
     assert not (tmp_path / "second").exists()
 
@@ -117,7 +117,7 @@ def wait_until_measured(process: subprocess.Popen[bytes], directory: Path) -> No
     assert process.poll() is None
 
 
-def test_a_run_of_cells_goes_on_on_cells_only(run: Path, sixbench: SixbenchCommand) -> None:
+def test_a_run_of_workers_goes_on_on_workers_only(run: Path, sixbench: SixbenchCommand) -> None:
     done = sixbench("resume", run)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "was begun by cells, which have to finish it" in done.stderr
+    assert "was begun by workers, which have to finish it" in done.stderr

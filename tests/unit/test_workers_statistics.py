@@ -1,4 +1,4 @@
-"""The cell in statistics: pairs are of one cell, and whether cells agree is tested."""
+"""The worker in statistics: pairs are of one worker, and whether workers agree is tested."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from sixbench.store import Run, WorkerMachine
 
 pytestmark = pytest.mark.computes
 
-CELLS = ("lab1", "lab2")
+WORKERS = ("lab1", "lab2")
 
 
-def on_cells(blocks: int, slower: float = 1.0) -> Run:
-    """A run of which two cells have every second block; on the second one IPv6 is so many times as fast."""
+def on_workers(blocks: int, slower: float = 1.0) -> Run:
+    """A run of which two workers have every second block; on the second one IPv6 is so many times as fast."""
     small_run = synthetic.small(blocks)
     trials = []
     for trial in small_run.trials:
-        cell = CELLS[trial.block % 2]
+        worker = WORKERS[trial.block % 2]
         metrics = dict(trial.metrics)
-        if cell == "lab2" and trial.path == "ipv6" and "goodput_bps" in metrics:
+        if worker == "lab2" and trial.path == "ipv6" and "goodput_bps" in metrics:
             metrics["goodput_bps"] *= slower
-        trials.append(replace(trial, cell=cell, attempt=1, metrics=metrics))
-    cells = {name: WorkerMachine(environment=synthetic.environment()) for name in CELLS}
-    return replace(synthetic.replace_run(small_run, cells=cells), trials=trials).in_memory()
+        trials.append(replace(trial, worker=worker, attempt=1, metrics=metrics))
+    workers = {name: WorkerMachine(environment=synthetic.environment()) for name in WORKERS}
+    return replace(synthetic.replace_run(small_run, workers=workers), trials=trials).in_memory()
 
 
 @pytest.mark.parametrize("sizes", [(3, 3), (2, 5), (4, 4, 4), (10, 12)])
-def test_cells_that_are_alike_are_found_different_no_more_often_than_stated(sizes: tuple[int, ...]) -> None:
+def test_workers_that_are_alike_are_found_different_no_more_often_than_stated(sizes: tuple[int, ...]) -> None:
     dice = np.random.default_rng(7)
     draws = 600
     standard_ts = [alike_p_value([list(dice.standard_t(2, size)) for size in sizes]) for _ in range(draws)]
@@ -42,7 +42,7 @@ def test_cells_that_are_alike_are_found_different_no_more_often_than_stated(size
     assert false <= 0.05 * draws + 3 * (0.05 * 0.95 * draws) ** 0.5
 
 
-def test_cells_that_differ_are_found() -> None:
+def test_workers_that_differ_are_found() -> None:
     dice = np.random.default_rng(7)
     p_value = alike_p_value([list(dice.normal(0, 1, 10)), list(dice.normal(3, 1, 10))])
     assert p_value is not None
@@ -64,44 +64,44 @@ def test_values_that_are_all_the_same_are_alike() -> None:
     assert alike_p_value([[1.0, 1.0], [1.0, 1.0, 1.0]]) == 1.0
 
 
-def test_a_pair_never_spans_cells() -> None:
-    run = on_cells(6)
-    torn = [replace(trial, cell="lab1") if trial.key == "b003-c0001-ipv6" else trial for trial in run.trials]
+def test_a_pair_never_spans_workers() -> None:
+    run = on_workers(6)
+    torn = [replace(trial, worker="lab1") if trial.key == "b003-c0001-ipv6" else trial for trial in run.trials]
     pairs = {(item.combination, item.path, item.metric): item.n for item in analyse(replace(run, trials=torn)).findings}
     whole = {(finding.combination, finding.path, finding.metric): finding.n for finding in analyse(run).findings}
     assert pairs["c0001", "ipv6", "goodput"] == whole["c0001", "ipv6", "goodput"] - 1
     assert pairs["c0001", "ipv4-again", "goodput"] == whole["c0001", "ipv4-again", "goodput"]
 
 
-def test_a_run_on_one_machine_has_no_cells() -> None:
+def test_a_run_on_one_machine_has_no_workers() -> None:
     run = synthetic.small().in_memory()
     analysis = analyse(run)
-    assert analysis.cells == []
-    assert json.loads(FORMATS["json"].render(run, analysis))["cells"] is None
-    assert "Change by cell" not in FORMATS["md"].render(run, analysis)
+    assert analysis.workers == []
+    assert json.loads(FORMATS["json"].render(run, analysis))["workers"] is None
+    assert "Change by worker" not in FORMATS["md"].render(run, analysis)
 
 
-def test_where_cells_agree_the_table_says_what_each_found() -> None:
-    run = on_cells(12)
+def test_where_workers_agree_the_table_says_what_each_found() -> None:
+    run = on_workers(12)
     analysis = analyse(run)
-    goodput = next(cell for cell in analysis.cells if (cell.metric, cell.path) == ("goodput", "ipv6"))
-    assert [value.cell for value in goodput.cells] == [*CELLS]
-    assert not any("cells differ" in remark for remark in analysis.remarks)
+    goodput = next(worker for worker in analysis.workers if (worker.metric, worker.path) == ("goodput", "ipv6"))
+    assert [value.worker for value in goodput.workers] == [*WORKERS]
+    assert not any("workers differ" in remark for remark in analysis.remarks)
     for name in ("md", "terminal"):
         text = FORMATS[name].render(run, analysis)
         assert "lab1" in text, name
 
 
-def test_where_cells_differ_a_remark_says_so() -> None:
-    run = on_cells(20, slower=0.8)
+def test_where_workers_differ_a_remark_says_so() -> None:
+    run = on_workers(20, slower=0.8)
     analysis = analyse(run)
-    goodput = next(cell for cell in analysis.cells if (cell.metric, cell.path) == ("goodput", "ipv6"))
+    goodput = next(worker for worker in analysis.workers if (worker.metric, worker.path) == ("goodput", "ipv6"))
     assert goodput.p_value is not None
     assert goodput.p_value < 0.05
-    assert any("cells differ" in remark and "over ipv6" in remark for remark in analysis.remarks)
+    assert any("workers differ" in remark and "over ipv6" in remark for remark in analysis.remarks)
 
 
 def test_what_came_late_is_told() -> None:
-    run = on_cells(4)
+    run = on_workers(4)
     late = replace(run, manifest=replace(run.manifest, apart=3))
-    assert any("3 trials came from cells late or twice" in remark for remark in analyse(late).remarks)
+    assert any("3 trials came from workers late or twice" in remark for remark in analyse(late).remarks)

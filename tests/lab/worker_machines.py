@@ -1,7 +1,7 @@
-"""Machines that play cells: hosts of a network of namespaces, each with processes of its own.
+"""Machines that play workers: hosts of a network of namespaces, each with processes of its own.
 
 A run sees the others that measure on its machine by their processes. So a machine here has a namespace of processes:
-its cells measure beside those of the others, as cells on real machines do.
+its workers measure beside those of the others, as workers on real machines do.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PORT = 8786
 
 
 class Machines:
-    """`head` has the scheduler and the orchestrator, the others are cells.
+    """`head` has the scheduler and the orchestrator, the others are workers.
 
     Args:
         scratch: for their key and what they say.
@@ -40,7 +40,7 @@ class Machines:
         self._lab = lab
         self._scratch = scratch
         self._begun: list[subprocess.Popen[bytes]] = []
-        self.key = scratch / "cells.key"
+        self.key = scratch / "workers.key"
         self.key.write_text("5a" * 32 + "\n")
         self.key.chmod(0o600)
         [link] = lab.topology.links_of("head")
@@ -72,15 +72,15 @@ class Machines:
         wait_for(lambda: self._count("head", "scheduler", "listens on") > begun)
         return process
 
-    def cells(self, *names: str) -> dict[str, subprocess.Popen[bytes]]:
-        """Starts cells, and waits until they have joined."""
-        begun = {name: self.begin_cell(name) for name in names}
-        wait_for(lambda: all(self._count(name, "cell", "is a cell") for name in names))
+    def workers(self, *names: str) -> dict[str, subprocess.Popen[bytes]]:
+        """Starts workers, and waits until they have joined."""
+        begun = {name: self.begin_worker(name) for name in names}
+        wait_for(lambda: all(self._count(name, "worker", "is a worker") for name in names))
         return begun
 
-    def begin_cell(self, name: str) -> subprocess.Popen[bytes]:
-        """Starts a cell, which joins when it can."""
-        words = self.documented(name if name in TWO else TWO[0], "cell")
+    def begin_worker(self, name: str) -> subprocess.Popen[bytes]:
+        """Starts a worker, which joins when it can."""
+        words = self.documented(name if name in TWO else TWO[0], "worker")
         return self.begin(name, *words, "--name", name)  # they share the host's name
 
     def _count(self, machine: str, command: str, words: str) -> int:
@@ -89,14 +89,14 @@ class Machines:
 
     def run(self, *arguments: str | Path) -> subprocess.Popen[bytes]:
         """Starts a run, or goes on with one."""
-        return self.begin("head", *arguments, "--cells", self.address, "--key", self.key, "--quiet")
+        return self.begin("head", *arguments, "--workers", self.address, "--key", self.key, "--quiet")
 
     def documented(self, machine: str, command: str) -> list[str]:
         """A command on a machine as the page has it, with the addresses and the key of this network."""
-        of_cells = PAGE.read_text().partition("\n## Cells\n")[2]
-        [match_] = re.findall(rf"^{machine}\$ sixbench ({command} .*?)(?: +#.*)?$", of_cells, re.MULTILINE)
+        of_workers = PAGE.read_text().partition("\n## Workers\n")[2]
+        [match_] = re.findall(rf"^{machine}\$ sixbench ({command} .*?)(?: +#.*)?$", of_workers, re.MULTILINE)
         host = self.address.rpartition(":")[0]
-        return [word.replace("192.0.2.1", host).replace("cells.key", str(self.key)) for word in match_.split()]
+        return [word.replace("192.0.2.1", host).replace("workers.key", str(self.key)) for word in match_.split()]
 
     def kill(self, process: subprocess.Popen[bytes]) -> None:
         """Ends it and all that it started, with no time to say anything."""

@@ -1,4 +1,4 @@
-"""Cells, schedulers and runs read plain data only: no pickle of a hostile cell runs code. Messages have a size."""
+"""Workers, schedulers and runs read plain data only: no pickle of a hostile worker runs code. Messages have a size."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.computes
 
 KEY = b"k" * 32
 JOB = BlockJob(run="x", block=1, combinations=("c",), attempt=1, fence="f")
-HOSTILE = Path(__file__).parents[1] / "hostile_cell.py"
+HOSTILE = Path(__file__).parents[1] / "hostile_worker.py"
 
 
 class Evil:
@@ -156,7 +156,7 @@ def test_a_message_that_is_too_large_is_not_begun(count: int) -> None:
 
 @pytest.fixture
 def scheduler() -> Address:
-    """A scheduler of ours that knows no other test's cells, in a thread that ends with the process."""
+    """A scheduler of ours that knows no other test's workers, in a thread that ends with the process."""
     collected: list[Address] = []
     serving = threading.Thread(
         target=lambda: run_scheduler(Address(host="127.0.0.1", port=0), security_of(KEY), collected.append), daemon=True
@@ -168,7 +168,7 @@ def scheduler() -> Address:
 
 @contextlib.contextmanager
 def hostile(scheduler: Address, mark: Path, way: str) -> Iterator[None]:
-    """A hostile cell that has joined."""
+    """A hostile worker that has joined."""
     words = [sys.executable, HOSTILE, KEY.hex(), str(scheduler.port), str(mark), way]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -182,30 +182,31 @@ def hostile(scheduler: Address, mark: Path, way: str) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("way", ["result", "error"])
-def test_what_a_hostile_cell_measured_is_not_unpickled(scheduler: Address, mark: Path, way: str) -> None:
+def test_what_a_hostile_worker_measured_is_not_unpickled(scheduler: Address, mark: Path, way: str) -> None:
     outcome, is_dropped, refusal = None, False, ""
     with hostile(scheduler, mark, way):
         try:
-            with DaskWorkers(scheduler, security_of(KEY), "r", wait=False, report=print) as cells:
-                cells.hand_out(JOB)
-                outcome = cells.next(60)
-                is_dropped = cells.names() == []
+            with DaskWorkers(scheduler, security_of(KEY), "r", wait=False, report=print) as workers:
+                workers.hand_out(JOB)
+                outcome = workers.next(60)
+                is_dropped = workers.names() == []
         except SixbenchError as error:
             refusal = str(error)
-    # Its measurement is refused, or it is a cell that has died. The scheduler may drop it even before it has measured.
+    # Its measurement is refused, or it is a worker that has died. The scheduler may drop it even before it has
+    # measured.
     assert (
-        refusal.startswith(("a reply of a cell: ", f"the scheduler at {scheduler} has no cell"))
+        refusal.startswith(("a reply of a worker: ", f"the scheduler at {scheduler} has no worker"))
         or (outcome is not None and outcome.reply is None)
         or is_dropped
     )
     assert refusal.isprintable()
 
 
-def test_what_a_hostile_cell_would_choose_is_not_unpickled(scheduler: Address, mark: Path) -> None:
-    # The scheduler may drop such a cell before it is asked; then there is none to choose from.
-    with hostile(scheduler, mark, "choice"), pytest.raises(SixbenchError, match="cell") as caught:  # noqa: SIM117
-        with DaskWorkers(scheduler, security_of(KEY), "r", wait=False, report=print) as cells:
-            cells.choose("a run")
+def test_what_a_hostile_worker_would_choose_is_not_unpickled(scheduler: Address, mark: Path) -> None:
+    # The scheduler may drop such a worker before it is asked; then there is none to choose from.
+    with hostile(scheduler, mark, "choice"), pytest.raises(SixbenchError, match="worker") as caught:  # noqa: SIM117
+        with DaskWorkers(scheduler, security_of(KEY), "r", wait=False, report=print) as workers:
+            workers.choose("a run")
     assert str(caught.value).isprintable()
 
 

@@ -1,7 +1,8 @@
-"""A cell that has the key and wants to run code elsewhere, as a process: `python hostile_cell.py KEY PORT MARK WAY`.
+"""A worker that has the key and wants to run code elsewhere, as a process: `python hostile_worker.py KEY PORT MARK
+WAY`.
 
-Its Dask is as it came, and pickles whatever it likes; only what the scheduler sends it reads as a cell of ours does. It
-says `joined` when it has joined. If anything that it sends is unpickled, the directory MARK is made.
+Its Dask is as it came, and pickles whatever it likes; only what the scheduler sends it reads as a worker of ours does.
+It says `joined` when it has joined. If anything that it sends is unpickled, the directory MARK is made.
 
 Ways: `result`, `error` and `choice` are what it answers with; `requests` are those that run code in a scheduler of
 Dask, or in other workers.
@@ -50,12 +51,12 @@ class Evil(Exception):
         return os.mkdir, (sys.argv[3],)
 
 
-class Cell(Worker):
+class Worker(Worker):
     """A worker that answers a question of the scheduler's with a pickle."""
 
     def __init__(self, *words: Any, **given: Any) -> None:
         super().__init__(*words, **given)
-        self.handlers["choose"] = lambda run: {"sixbench": "1", "cell": to_serialize(Evil())}
+        self.handlers["choose"] = lambda run: {"sixbench": "1", "worker": to_serialize(Evil())}
 
 
 def measure_block(job: str) -> Any:
@@ -90,7 +91,7 @@ async def main() -> None:
         await ask(address, security.get_connection_args("client"))
         os.write(1, b"joined\n")
         return
-    async with Cell(
+    async with Worker(
         address, security=security, name="lab1", nthreads=1, resources={tasks.WORKER_RESOURCE: 1}
     ) as worker:
         for topic in ("warn", "print", "all"):

@@ -1,4 +1,4 @@
-"""Whatever of a run on cells is killed in its midst: no trial is lost, none is there twice, and no block is half."""
+"""Whatever of a run on workers is killed in its midst: no trial is lost, none is there twice, and no block is half."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lab.cell_machines import Machines, machines
+from lab.worker_machines import Machines, machines
 from waiting import PATIENCE_S, wait_for
 
 from sixbench.agent import AgentHub, find_agent
@@ -41,17 +41,17 @@ def test_kills(pair: Machines, tmp_path: Path) -> None:
     (tmp_path / "killed.yaml").write_text(EXPERIMENT)
     directory = tmp_path / "out"
     scheduler = pair.scheduler()
-    cells = pair.cells("lab1", "lab2")
+    workers = pair.workers("lab1", "lab2")
     run = pair.run("run", tmp_path / "killed.yaml", "--out", directory)
-    for victim in ("cell", "scheduler", "run", "cell", "run"):
+    for victim in ("worker", "scheduler", "run", "worker", "run"):
         there = blocks(directory)
         after = min(there + dice.randint(2, 4), 38)
         wait_for(lambda: run.poll() is not None or blocks(directory) >= after)  # noqa: B023, called at once
         assert run.poll() is None, pair.output_of("head", "run") + pair.output_of("head", "resume")
-        if victim == "cell":
-            name = dice.choice(sorted(cells))
-            pair.kill(cells[name])
-            cells[name] = pair.begin_cell(name)
+        if victim == "worker":
+            name = dice.choice(sorted(workers))
+            pair.kill(workers[name])
+            workers[name] = pair.begin_worker(name)
         elif victim == "scheduler":
             pair.kill(scheduler)
             scheduler = pair.scheduler()
@@ -69,6 +69,6 @@ def test_kills(pair: Machines, tmp_path: Path) -> None:
     assert [trial.sequence for trial in first] == [3 * position + 1 for position in range(len(planned))]
     measured_by: dict[int, set[tuple[str | None, int | None]]] = {}
     for trial in actual_run.trials:
-        measured_by.setdefault(trial.block, set()).add((trial.cell, trial.attempt))
+        measured_by.setdefault(trial.block, set()).add((trial.worker, trial.attempt))
     assert all(len(item) == 1 for item in measured_by.values()), measured_by
     assert list((directory / "arrived").iterdir()) == []

@@ -1,4 +1,4 @@
-"""Addresses and keys of cells: what is accepted, and the one sentence for everything else."""
+"""Addresses and keys of workers: what is accepted, and the one sentence for everything else."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_key_is_made_once_and_for_its_owner_only(tmp_path: Path, monkeypatch: 
     with pytest.raises(CapabilityError, match="copy it from the scheduler's machine"):
         read_key(None)
     actual_default_key = make_default_key()
-    assert actual_default_key == default_key() == tmp_path / "sixbench" / "cells.key"
+    assert actual_default_key == default_key() == tmp_path / "sixbench" / "workers.key"
     assert stat.S_IMODE(actual_default_key.stat().st_mode) == 0o600
     key = read_key(None)
     assert make_default_key() is None
@@ -160,5 +160,6 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     assert why_missing() is None
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert why_missing() == (
-        "cells need distributed and cryptography, which are not installed; install with: pip install 'sixbench[cells]'"
+        "workers need distributed and cryptography, which are not installed; "
+        "install with: pip install 'sixbench[workers]'"
     )
