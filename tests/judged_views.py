@@ -55,7 +55,9 @@ def towards_server(view: Viewpoint, there: Packet) -> Packet:
 
 
 def counters(view: Viewpoint, packets: int, octets: int, ip: int = 0, ip6: int = 0) -> Counters:
-    counted = {f"{way}_{what}": n for way in ("rx", "tx") for what, n in (("packets", packets), ("bytes", octets))}
+    counted = {
+        f"{direction}_{what}": n for direction in ("rx", "tx") for what, n in (("packets", packets), ("bytes", octets))
+    }
     return {
         "interfaces": {view.end.name: counted, "lo": dict.fromkeys(counted, 0)},
         "snmp": {"Ip": {"InReceives": ip}, "Ip6": {"InReceives": ip6}},

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from sixbench.model.form import Form
 from sixbench.model.observation import CaptureAnswer, CountersAnswer, DeviceTimers, Drop, Packet, TunnelState
 
-_INTERFACE = [f"{way}_{what}" for way in ("rx", "tx") for what in ("bytes", "packets", "errors", "dropped")]
+_INTERFACE = [f"{direction}_{what}" for direction in ("rx", "tx") for what in ("bytes", "packets", "errors", "dropped")]
 _NONE = {"packets": 0, "bytes": 0}
 
 

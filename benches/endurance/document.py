@@ -119,9 +119,9 @@ def _machines(rows: Results) -> Iterable[str]:
         "date, commit",
     )
     for name, tally in sorted(rows.items()):
-        way, _, seed = name.partition(", ")
+        method, _, seed = name.partition(", ")
         kills = ", ".join(f"{victim} ({times})" for victim, times in sorted(tally["kills"].items()))
-        what = f"`--{way}`, {seed}" if seed else f"`--{way}`"
+        what = f"`--{method}`, {seed}" if seed else f"`--{method}`"
         yield row(what, kills, *_of_sweeps([tally]), measured_at(tally))
     if len(rows) > 1:
         tallies = list(rows.values())

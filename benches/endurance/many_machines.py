@@ -115,8 +115,8 @@ def shares(count: int) -> dict[str, dict[str, int]]:
     """Number of hits for each victim, by kind of run, of `count` in all; each has at least one."""
     whole = sum(sum(of_way.values()) for of_way in SHARES.values())
     return {
-        way: {victim: max(1, round(count * share / whole)) for victim, share in of_way.items()}
-        for way, of_way in SHARES.items()
+        method: {victim: max(1, round(count * share / whole)) for victim, share in of_way.items()}
+        for method, of_way in SHARES.items()
     }
 
 
@@ -125,32 +125,32 @@ def kill_on_machines(scratch: Path, scale: float, seed: int, only: list[str], ke
     ways: dict[str, Any] = {}
     trials = max(LEAST_TRIALS, round(TRIALS * min(1.0, scale)))
     fields: PartResults = {"ways": ways, "seed": seed, "trials_in_a_sweep": trials}
-    for way, victims in shares(round(KILLS * scale)).items():
-        if only and way not in only:
+    for method, victims in shares(round(KILLS * scale)).items():
+        if only and method not in only:
             continue
         tally = Tally(asked=sum(victims.values()))
 
-        def output(way: str = way, tally: Tally = tally) -> None:
-            ways[way] = tally.to_json()
+        def output(method: str = method, tally: Tally = tally) -> None:
+            ways[method] = tally.to_json()
             keep(fields)
 
         try:
-            _by(way, victims, created(scratch / way), trials, random.Random(f"{seed}/{way}"), tally, output)
+            _by(method, victims, created(scratch / method), trials, random.Random(f"{seed}/{method}"), tally, output)
         except STOPS:  # what was counted until then counts
-            print(f"{way}: stopped", flush=True)
-            return fields | {"stopped": True, "ways": ways | {way: tally.to_json()}}
-        ways[way] = tally.to_json()
+            print(f"{method}: stopped", flush=True)
+            return fields | {"stopped": True, "ways": ways | {method: tally.to_json()}}
+        ways[method] = tally.to_json()
     return fields
 
 
 def wrong(result: PartResults) -> list[str]:
     """Promises that were broken, and kills that were not done, in words."""
     problems = []
-    for way, tally in result["ways"].items():
+    for method, tally in result["ways"].items():
         done = sum(tally["kills"].values())
         if done < tally["asked"] and not result.get("stopped"):
-            problems.append(f"{way}: {done} of {tally['asked']} kills")
-        problems += [f"{way}: {tally[name]} {name.replace('_', ' ')}" for name in MUST_BE_ZERO if tally[name]]
+            problems.append(f"{method}: {done} of {tally['asked']} kills")
+        problems += [f"{method}: {tally[name]} {name.replace('_', ' ')}" for name in MUST_BE_ZERO if tally[name]]
     return problems
 
 
@@ -161,7 +161,7 @@ MUST_BE_ZERO = (
 
 
 def _by(
-    way: str,
+    method: str,
     victims: dict[str, int],
     scratch: Path,
     trials: int,
@@ -170,7 +170,7 @@ def _by(
     expected: Callable[[], None],
 ) -> None:
     with ExitStack() as stack:
-        sweep = WAYS[way](stack, scratch)
+        sweep = WAYS[method](stack, scratch)
         experiment = sweep.experiment(trials)  # type: ignore[attr-defined]
         at_home, before = sweep.places(), host.inventory(created(scratch / "tmp"))
         started_s = time.monotonic()
@@ -181,12 +181,12 @@ def _by(
             raise SystemExit(f"the undisturbed run ended with {sweep.code()}: {sweep.output()}")
         tally.undisturbed_s = round(time.monotonic() - started_s, 1)
         planned = planned_keys(undisturbed)
-        print(f"{way}: {len(planned)} trials in {tally.undisturbed_s} s undisturbed", flush=True)
+        print(f"{method}: {len(planned)} trials in {tally.undisturbed_s} s undisturbed", flush=True)
         left = [victim for victim, times in victims.items() for _ in range(times)]
         dice.shuffle(left)
         while left:
             tally.sweeps += 1
-            place = f"{way}, sweep {tally.sweeps}"
+            place = f"{method}, sweep {tally.sweeps}"
             directory = scratch / f"sweep-{tally.sweeps}"
             _sweep(sweep, directory, experiment, left, dice, tally, place, expected)
             sweep.end()

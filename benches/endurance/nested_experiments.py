@@ -78,15 +78,15 @@ def try_one(stock: list[Any], dice: random.Random, folder: Path) -> bool:
             source = apply_quick(source, is_virtual=dice.random() < 0.3)
         read_experiment(apply_set(source, settings), MECHANISMS)
 
-    ways = (
+    readers = (
         read,
         lambda: read_topology_only(parse_yaml(text, "fuzz.yaml")),
         lambda: checked({"text": text, "quick": dice.random() < 0.5, "settings": settings}),
     )
     refused = False
-    for way in ways:
+    for reader in readers:
         try:
-            way()
+            reader()
         except SixbenchError as error:
             refused = True
             message = str(error)

@@ -234,10 +234,10 @@ def _emulated() -> tuple[Synthetic, Files]:
     trials = _trials(chosen, blocks=1, metrics={"goodput_bps": 1e6, "loss_ratio": 0.01})
     histogram = {"count": 3, "buckets": [[10, 1], [20, 2]], "min": 10, "max": 20, "mean": 16.0, "stdev": 5.0}
     histogram |= {"p50": 20, "p90": 20, "p99": 20, "p999": 20, "unit": "ns"}
-    way = {"packets": 100, "lost": 1, "delay": histogram, "lateness": histogram}
+    direction = {"packets": 100, "lost": 1, "delay": histogram, "lateness": histogram}
     located = {"where": "by r1, going to r1-h2", "node": "r1", "side": "egress", "reason": "QDISC_DROP"}
     located |= {"what": "the queue was full", "datagrams": 1, "sequences": [[3, 3]], "other_packets": 0}
-    emulation = {"h1-r1": {"emulator": "user", "forward": way, "reverse": way}}
+    emulation = {"h1-r1": {"emulator": "user", "forward": direction, "reverse": direction}}
     losses = {
         "located": [located],
         "counters": [{"node": "r1", "counter": "eth1 tx_dropped", "packets": 1}],

@@ -18,7 +18,7 @@ NAMES = ("two-routers", "tunnels")
 Command = Callable[..., Any]
 Plan = dict[str, Any]
 
-WAY = {
+DIRECTION = {
     "rate_bps": (int, NULL),
     "overhead": str,
     "queue": {
@@ -87,7 +87,7 @@ FORM = {
     "topologies": [
         {
             "addresses": [{"link": str, "node": str, "interface": str, "ipv4": str, "ipv6": str}],
-            "links": [{"name": str, "profile": NULL, "mtu_bytes": int, "forward": WAY, "reverse": WAY}],
+            "links": [{"name": str, "profile": NULL, "mtu_bytes": int, "forward": DIRECTION, "reverse": DIRECTION}],
             "commands": {str: [str]},
         }
     ],

@@ -18,7 +18,7 @@ from sixbench.mechanisms import MECHANISMS
 from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network
 from sixbench.model.observer import Observer
-from sixbench.model.path import Path as Way
+from sixbench.model.path import Path as NetworkPath
 from sixbench.model.reason import ReasonKind, sentences
 from sixbench.model.trial import TrialRecord
 from sixbench.plan.experiment_file import read_experiment
@@ -49,7 +49,7 @@ class Quiet(Observer):
 class WithWholeChecksums(Laboratories):
     """Networks whose devices leave no checksum to the hardware, which veth has none of."""
 
-    def _built(self, path: Way, network: Network) -> Laboratory:
+    def _built(self, path: NetworkPath, network: Network) -> Laboratory:
         laboratory = super()._built(path, network)
         for link in network.topology.wires:
             for end in link.ends:

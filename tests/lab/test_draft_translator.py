@@ -137,9 +137,9 @@ def figure_names_both_legs(directory: File) -> None:
     [drawing] = drawings(Context.of(experiment, recorded.trials), recorded)
     shown = [text.get_text() for axes in drawing.draw(7.0).figure.axes for text in axes.texts]
     assert {"h1-r1", "r1-r2, r2-h2", "IPv6\n40", "IPv4\n20"} <= set(shown)
-    way = route_of(experiment.paths[0], experiment.topologies[0], experiment.between)
-    assert way is not None
-    assert [(stretch.nodes, stretch.headers) for stretch in way.stretches] == [
+    route = route_of(experiment.paths[0], experiment.topologies[0], experiment.between)
+    assert route is not None
+    assert [(stretch.nodes, stretch.headers) for stretch in route.stretches] == [
         (("h1", "r1"), ("ipv6",)),
         (("r1", "r2", "h2"), ("ipv4",)),
     ]

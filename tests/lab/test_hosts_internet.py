@@ -80,8 +80,8 @@ def test_a_lab_on_each_side_of_a_network_that_is_not_ours(hosts: Machines, famil
     assert underlay["family"] == family
     assert len(underlay["readings"]) == 2
     for reading in underlay["readings"]:
-        for way in (reading["there"], reading["back"]):
-            assert (way["path_mtu_bytes"], way["routers"]) == (FAR_MTU_BYTES, 2)
+        for direction in (reading["there"], reading["back"]):
+            assert (direction["path_mtu_bytes"], direction["routers"]) == (FAR_MTU_BYTES, 2)
     report = hosts.run("report", run, "--format", "markdown")
     assert f"IPv{family}, path MTU {FAR_MTU_BYTES} B" in report.stdout, report.stderr
     assert "nothing else is known of it" in report.stdout

@@ -105,8 +105,8 @@ def test_a_hundred_datagrams_that_a_link_drops_are_named_and_located_there(
         assert (place.node, place.link, place.side) == (node, link, side)
         assert numbers(place.sequences) == chosen
         assert (losses.unlocated, losses.unlocated_sequences) == (0, ())
-        way = "coming from" if side == "ingress" else "going to"
-        assert f"100 datagrams were lost by {node}, {way} {link}: a filter" in trial.notes
+        direction = "coming from" if side == "ingress" else "going to"
+        assert f"100 datagrams were lost by {node}, {direction} {link}: a filter" in trial.notes
 
 
 def test_what_is_lost_in_a_tunnel_is_named_by_the_datagrams_in_it(hub: AgentHub) -> None:

@@ -16,11 +16,11 @@ ROOT = Path(__file__).parents[2]
 VICTIMS = {"workers": ["agent", "worker", "orchestrator", "scheduler"], "hosts": ["agent", "orchestrator", "sshd"]}
 
 
-@pytest.mark.parametrize("way", [*VICTIMS])
-def test_whatever_is_killed_nothing_is_lost_and_nothing_left_over(tmp_path: Path, way: str) -> None:
+@pytest.mark.parametrize("method", [*VICTIMS])
+def test_whatever_is_killed_nothing_is_lost_and_nothing_left_over(tmp_path: Path, method: str) -> None:
     if os.geteuid() != 0:
         pytest.skip("a machine with processes and an sshd of its own takes root")
-    words = ["--only", "machines", "--victims", way, "--scale", "0.001", "--out", str(tmp_path)]
+    words = ["--only", "machines", "--victims", method, "--scale", "0.001", "--out", str(tmp_path)]
     done = subprocess.run(
         [sys.executable, "-m", "endurance", *words],
         env=os.environ | {"PYTHONPATH": f"{ROOT / 'benches'}:{Path(sixbench.__file__).parents[1]}"},
@@ -29,6 +29,6 @@ def test_whatever_is_killed_nothing_is_lost_and_nothing_left_over(tmp_path: Path
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    tally = json.loads((tmp_path / "machines.json").read_text())["ways"][way]
-    assert sorted(tally["kills"].items()) == [(victim, 1) for victim in VICTIMS[way]]
+    tally = json.loads((tmp_path / "machines.json").read_text())["ways"][method]
+    assert sorted(tally["kills"].items()) == [(victim, 1) for victim in VICTIMS[method]]
     assert tally["acknowledged"] > 0

@@ -156,34 +156,34 @@ def test_both_families_in_turn_and_the_comparison(pair: Callable[..., Pair], tmp
 @pytest.mark.parametrize("family", [4, 6])
 def test_letters(pair: Callable[..., Pair], family: int) -> None:
     machines = pair()
-    way = (machines.server[family], f"-{family}")
+    options = (machines.server[family], f"-{family}")
     with machines.serving():
-        [reverse] = machines.document(*way, *SHORT, "-R", "-i", "0.1")["trials"]
+        [reverse] = machines.document(*options, *SHORT, "-R", "-i", "0.1")["trials"]
         assert "reverse_receiver" in reverse["series"]
         assert len(reverse["series"]["reverse_receiver"]["t_ns"]) == 3
         assert 50e6 < reverse["metrics"]["goodput_bps"] < 100e6
-        [both] = machines.document(*way, *SHORT, "--bidir", "-P", "2")["trials"]
+        [both] = machines.document(*options, *SHORT, "--bidir", "-P", "2")["trials"]
         assert {"goodput_bps", "goodput_reverse_bps"} <= both["metrics"].keys()
-        [whole] = machines.document(*way, "-n", "100K", "-w", "64K", "-M", "1000", "-N", "-C", "reno")["trials"]
+        [whole] = machines.document(*options, "-n", "100K", "-w", "64K", "-M", "1000", "-N", "-C", "reno")["trials"]
         assert whole["server"]["forward_receiver"]["received_bytes"] == 102_400
-        [udp] = machines.document(*way, *SHORT, "-u", "-b", "5M", "-l", "500")["trials"]
+        [udp] = machines.document(*options, *SHORT, "-u", "-b", "5M", "-l", "500")["trials"]
         assert udp["metrics"]["loss_ratio"] == 0
         assert udp["params"]["datagram_bytes"] == 500
         assert not [name for name in udp["metrics"] if name.startswith("one_way_delay")]
-        [rr] = machines.document(*way, *SHORT, "--workload", "udp-rr", "--set", "message=200B")["trials"]
+        [rr] = machines.document(*options, *SHORT, "--workload", "udp-rr", "--set", "message=200B")["trials"]
         assert rr["metrics"]["transactions_rate_per_s"] > 0
-        [ping] = machines.document(*way, "--workload", "ping", "-t", "0.2", "-i", "0.02")["trials"]
+        [ping] = machines.document(*options, "--workload", "ping", "-t", "0.2", "-i", "0.02")["trials"]
         assert ping["client"]["received"] >= 1
 
 
 @pytest.mark.parametrize("family", [4, 6])
 def test_datagrams_from_the_server(pair: Callable[..., Pair], family: int) -> None:
     machines = pair()
-    way = (machines.server[family], f"-{family}", *SHORT, "-u", "-b", "2M")
+    options = (machines.server[family], f"-{family}", *SHORT, "-u", "-b", "2M")
     with machines.serving():
-        [reverse] = machines.document(*way, "-R")["trials"]
+        [reverse] = machines.document(*options, "-R")["trials"]
         assert reverse["metrics"]["loss_ratio"] == 0
-        [both] = machines.document(*way, "--bidir")["trials"]
+        [both] = machines.document(*options, "--bidir")["trials"]
         assert {"goodput_bps", "goodput_reverse_bps"} <= both["metrics"].keys()
 
 

@@ -208,18 +208,18 @@ def check_counters(trial: TrialRecord, finished: Finished, packets: list[Packet]
     for node, devices in trial.evidence.tunnels.items():
         [counted] = devices.values()
         sent_here = sent[claim.ends[node]]
-        for way, seen, *counts in (
+        for direction, seen, *counts in (
             ("encapsulated", sent_here, counted.encapsulated, counted.slow_encapsulated),
             ("decapsulated", sent.total() - sent_here, counted.decapsulated, counted.slow_decapsulated),
         ):
             fast, slow = (0 if count is None else count.packets for count in counts)
-            assert seen <= fast + slow, (trial.key, node, way)
+            assert seen <= fast + slow, (trial.key, node, direction)
             if whole:  # else a packet seen may be a segment that is counted as what it will be cut into
-                assert fast + slow <= seen + BACKGROUND, (trial.key, node, way)
+                assert fast + slow <= seen + BACKGROUND, (trial.key, node, direction)
             if trial.engine == "ebpf":
-                assert slow <= BACKGROUND, (trial.key, node, way)
+                assert slow <= BACKGROUND, (trial.key, node, direction)
             if trial.engine == "user":
-                assert fast == 0, (trial.key, node, way)
+                assert fast == 0, (trial.key, node, direction)
 
 
 def check_sources(mechanism: str, packets: list[Packet]) -> None:

@@ -84,5 +84,7 @@ def test_the_well_known_prefix_may_stand_for_private_addresses(hub: AgentHub, tm
     finished = run(hub, network + workloads, tmp_path / "run")
     assert wrong(finished.trials) == []
     assert {trial.path for trial in finished.trials} == {"stateful", "far", "phone"}
-    inside = {way for trial in finished.trials for segment in (trial.evidence.segments or ()) for way in segment.outer}
-    assert any("64:ff9b::c612:202" in way for way in inside), inside
+    inside = {
+        pair for trial in finished.trials for segment in (trial.evidence.segments or ()) for pair in segment.outer
+    }
+    assert any("64:ff9b::c612:202" in pair for pair in inside), inside

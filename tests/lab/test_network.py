@@ -18,7 +18,7 @@ from sixbench.lab.registry import start_ticks
 from sixbench.mechanisms import install
 from sixbench.model.errors import AgentError, LabError, MissingRouteError
 from sixbench.model.network import Blueprint
-from sixbench.model.path import Path as Way
+from sixbench.model.path import Path as NetworkPath
 from sixbench.model.topology import Family
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.yaml_source import parse_yaml
@@ -48,7 +48,9 @@ def laboratory(hub: AgentHub, text: str) -> Laboratory:
 
 
 def check_reachable(lab: Laboratory, client: str, server: str, family: Family) -> None:
-    native = install(Way(name="native", mechanism=f"native{family}", family=family), lab.topology, (client, server))
+    native = install(
+        NetworkPath(name="native", mechanism=f"native{family}", family=family), lab.topology, (client, server)
+    )
     lab.check_reachable(native.legs)
 
 
@@ -107,7 +109,7 @@ def test_a_path_without_answers_names_the_node_that_is_gone(hub: AgentHub, monke
     """The ends only notice that nobody answers."""
     monkeypatch.setattr("sixbench.bench.laboratory.ECHO_TIMEOUTS_NS", (1_000_000,))
     lab = laboratory(hub, LINE)
-    native = install(Way(name="native", mechanism="native4", family=4), lab.topology, ("h1", "h2"))
+    native = install(NetworkPath(name="native", mechanism="native4", family=4), lab.topology, ("h1", "h2"))
     os.kill(lab.agents["r2"].pid, signal.SIGKILL)
     wait_for(lambda: not lab.agents["r2"].alive and "eth1" not in execute(lab, "r1", "ip", "link"))
     with pytest.raises(LabError, match=r"the agent of r2 \(process \d+\) was killed by signal 9; .*no answer"):

@@ -124,26 +124,26 @@ def frame(number: int, source: bytes, destination: bytes, hops: int = 64) -> byt
 
 def send(ways: list[FrameLink], count: int, rate_per_s: float, under_way_s: float) -> list[Outcome]:
     """Sends frames over all ways, each number at the same time, and waits until none is under way any more."""
-    sent = [[way.sent(number) for number in range(count)] for way in ways]
-    for way in ways:
-        _drain(way.entrance)
-        _drain(way.exit)
+    sent = [[link.sent(number) for number in range(count)] for link in ways]
+    for link in ways:
+        _drain(link.entrance)
+        _drain(link.exit)
     started = time.monotonic()
     for number in range(count):
         time.sleep(max(0.0, started + number / rate_per_s - time.monotonic()))
-        for way, frames in zip(ways, sent, strict=True):
+        for link, frames in zip(ways, sent, strict=True):
             # A queue that is full may tell its sender; such a frame is lost like others.
             with contextlib.suppress(OSError):
-                way.sender.send(frames[number])
+                link.sender.send(frames[number])
     time.sleep(under_way_s)
-    return [_outcome(way, count) for way in ways]
+    return [_outcome(link, count) for link in ways]
 
 
-def _outcome(way: FrameLink, count: int) -> Outcome:
-    entered = {data: at_ns for data, at_ns, is_outgoing in _drain(way.entrance) if is_outgoing}
-    numbers = {way.arriving(number): number for number in range(count)}
+def _outcome(link: FrameLink, count: int) -> Outcome:
+    entered = {data: at_ns for data, at_ns, is_outgoing in _drain(link.entrance) if is_outgoing}
+    numbers = {link.arriving(number): number for number in range(count)}
     outcome = Outcome(count=count)
-    for data, at_ns, is_outgoing in _drain(way.exit):
+    for data, at_ns, is_outgoing in _drain(link.exit):
         if is_outgoing or len(data) != FRAME_BYTES:
             continue
         number = numbers.get(data)
@@ -151,7 +151,7 @@ def _outcome(way: FrameLink, count: int) -> Outcome:
             outcome.corrupted += 1
             continue
         outcome.order.append(number)
-        outcome.delays_ns.setdefault(number, []).append(at_ns - entered[way.sent(number)])
+        outcome.delays_ns.setdefault(number, []).append(at_ns - entered[link.sent(number)])
     return outcome
 
 

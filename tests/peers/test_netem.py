@@ -141,13 +141,13 @@ def bench(router: Agent, hub: AgentHub) -> Iterator[Bench]:
 @pytest.fixture(scope="module")
 def room_ns(bench: Bench) -> int:
     """Lateness of this machine's timers: all but a hundredth of the frames with a constant delay are less late."""
-    way, *both = bench.compare("delay: 50ms")
-    late = [sorted(late_by(outcome, way)) for outcome in both]
+    impairments, *both = bench.compare("delay: 50ms")
+    late = [sorted(late_by(outcome, impairments)) for outcome in both]
     return ROOM_NS + max(values[len(values) * 99 // 100] for values in late)
 
 
-def late_by(outcome: Outcome, way: Impairments) -> list[int]:
-    return [delay_ns - way.delay_ns for copies in outcome.delays_ns.values() for delay_ns in copies]
+def late_by(outcome: Outcome, impairments: Impairments) -> list[int]:
+    return [delay_ns - impairments.delay_ns for copies in outcome.delays_ns.values() for delay_ns in copies]
 
 
 def assert_share(result: int, count: int, ratio: float) -> None:
@@ -186,14 +186,14 @@ def widths(asked: list[int], count: int) -> tuple[int, int]:
 
 
 def test_a_delay_is_never_cut_short(bench: Bench) -> None:
-    way, *both = bench.compare("delay: 20ms", count=500)
+    impairments, *both = bench.compare("delay: 20ms", count=500)
     for outcome in both:
         assert [len(outcome.of(family)) for family in FAMILIES] == [250, 250]
         assert outcome.order == sorted(outcome.order)
-        late_ns = sorted(late_by(outcome, way))
+        late_ns = sorted(late_by(outcome, impairments))
         # The clock that stamps packets is put in step with the one that timers have: on a busy machine by 0.1 ms.
-        assert late_ns[0] >= -0.01 * way.delay_ns
-        assert late_ns[len(late_ns) // 100] >= -0.001 * way.delay_ns
+        assert late_ns[0] >= -0.01 * impairments.delay_ns
+        assert late_ns[len(late_ns) // 100] >= -0.001 * impairments.delay_ns
 
 
 @pytest.mark.parametrize(
@@ -205,8 +205,8 @@ def test_a_delay_is_never_cut_short(bench: Bench) -> None:
     ],
 )
 def test_jitter_has_the_same_distribution(bench: Bench, room_ns: int, settings: str) -> None:
-    way, ours, theirs = bench.compare(settings)
-    asked = [way.delay_ns + jitter_ns for jitter_ns in way.quantiles_ns()]
+    impairments, ours, theirs = bench.compare(settings)
+    asked = [impairments.delay_ns + jitter_ns for jitter_ns in impairments.quantiles_ns()]
     for family in FAMILIES:
         delays = [outcome.of(family) for outcome in (ours, theirs)]
         bound = KOLMOGOROV * sqrt(2 / FRAMES) + DISTURBED
@@ -226,9 +226,9 @@ def test_a_share_is_lost(bench: Bench) -> None:
 
 
 def test_losses_come_in_the_same_bursts(bench: Bench) -> None:
-    way, *both = bench.compare("gilbert-elliott: 4% 20% 1% 60%")
-    assert isinstance(way.loss, GilbertElliott)
-    states = way.loss
+    impairments, *both = bench.compare("gilbert-elliott: 4% 20% 1% 60%")
+    assert isinstance(impairments.loss, GilbertElliott)
+    states = impairments.loss
     # By Bayes, the share of losses that fall in the bad state; then one step of the chain.
     bad = states.to_bad / (states.to_bad + states.to_good)
     bad_at_loss = bad * states.loss_in_bad / states.ratio
@@ -241,7 +241,7 @@ def test_losses_come_in_the_same_bursts(bench: Bench) -> None:
         # The states of neighbours are correlated, so that a share of losses varies as that of fewer frames.
         kept = 1 - states.to_bad - states.to_good
         independent = (1 - kept) / (1 + kept)
-        assert_share(round(sum(is_lost) * independent), round(FRAMES * independent), way.loss_ratio)
+        assert_share(round(sum(is_lost) * independent), round(FRAMES * independent), impairments.loss_ratio)
 
 
 def test_a_share_comes_twice(bench: Bench) -> None:
@@ -254,10 +254,10 @@ def test_a_share_comes_twice(bench: Bench) -> None:
 
 
 def test_a_share_overtakes(bench: Bench) -> None:
-    way, *both = bench.compare("delay: 100ms, reorder: 25%")
+    impairments, *both = bench.compare("delay: 100ms, reorder: 25%")
     for outcome in both:
         for family in FAMILIES:
-            at_once = sum(delay_ns < way.delay_ns // 2 for delay_ns in outcome.of(family))
+            at_once = sum(delay_ns < impairments.delay_ns // 2 for delay_ns in outcome.of(family))
             assert_share(at_once, FRAMES // 2, 0.25)
 
 

@@ -16,7 +16,7 @@ from sixbench.agent import AgentHub
 from sixbench.mechanisms import install, tayga
 from sixbench.model.device import Translator
 from sixbench.model.network import Network
-from sixbench.model.path import Path as Way
+from sixbench.model.path import Path as NetworkPath
 from sixbench.model.reason import ReasonKind
 from sixbench.model.topology import Topology
 
@@ -103,8 +103,8 @@ def test_ours_and_tayga_are_each_others_other_end(
     """One of two translators is tayga, as a stage has it, and the other one is ours. All evidence holds but tayga's own
     counters, which it does not have. A host does not forward what it sends into its translator."""
 
-    def with_tayga(way: Way, topology: Topology, between: tuple[str, str]) -> Network:
-        network = install(way, topology, between)
+    def with_tayga(path: NetworkPath, topology: Topology, between: tuple[str, str]) -> Network:
+        network = install(path, topology, between)
         stage = {node: tayga.TAYGA.make(next(device for device in network.translators if device.node == node))}
         devices = tuple(
             replace(device, made_by="tayga", hops=hops)

@@ -134,11 +134,11 @@ def test_what_is_wrong_is_said_where_it_stands(link: str, key: str, words: str) 
 
 def test_delays_come_from_a_file_beside_the_experiment(tmp_path: Path) -> None:
     (tmp_path / "lte.txt").write_text("# one way\n40ms\n20ms # early\n\n30ms\n")
-    way = link_of("delay-file: lte.txt", str(tmp_path / "test.yaml")).impairments[0]
-    assert way.delays_ns == (20_000_000, 30_000_000, 40_000_000)
-    assert (way.mean_delay_ns, way.longest_delay_ns) == (30_000_000, 40_000_000)
-    quantiles = way.quantiles_ns()
-    assert (quantiles[0], quantiles[len(quantiles) // 2], quantiles[-1]) == way.delays_ns
+    impairments = link_of("delay-file: lte.txt", str(tmp_path / "test.yaml")).impairments[0]
+    assert impairments.delays_ns == (20_000_000, 30_000_000, 40_000_000)
+    assert (impairments.mean_delay_ns, impairments.longest_delay_ns) == (30_000_000, 40_000_000)
+    quantiles = impairments.quantiles_ns()
+    assert (quantiles[0], quantiles[len(quantiles) // 2], quantiles[-1]) == impairments.delays_ns
 
 
 @pytest.mark.parametrize(
@@ -263,11 +263,11 @@ def histogram(p99_ns: int, count: int = 1000) -> dict[str, Any]:
 
 
 def record(**changed: Any) -> EmulateAnswer:
-    way = {"packets": 1000, "lost": 0, "socket_drops": 0, "no_room": 0, "send_errors": 0} | {
+    direction = {"packets": 1000, "lost": 0, "socket_drops": 0, "no_room": 0, "send_errors": 0} | {
         "delay": histogram(5_050_000),
         "lateness": histogram(50_000),
     }
-    return EmulateAnswer.model_validate({"forward": way | changed, "reverse": way})
+    return EmulateAnswer.model_validate({"forward": direction | changed, "reverse": direction})
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_a_trial_whose_emulator_fell_behind_is_invalid(changed: dict[str, Any], 
     topology = topologies("delay: 5ms")[0]
     assessment = assess(topology, {"h1-h2": record(**changed)})
     assert [words in reason.text for reason in assessment.invalid if words] == ([True] if words else [])
-    assert assessment.links["h1-h2"].way("forward").delay == HistogramSummary(
+    assert assessment.links["h1-h2"].direction("forward").delay == HistogramSummary(
         unit="ns", count=1000, min=1, max=1, mean=1, stdev=1, p50=1, p90=1, p99=5_050_000, p999=1
     )
     assert texts(assess(topology, {}).invalid) == ["the emulator of h1-h2 did not report what it did"]

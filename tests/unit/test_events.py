@@ -58,7 +58,7 @@ def test_a_rate_of_a_direction_may_have_levels(read: Read) -> None:
         {"event_forward_rate_bps": MBIT},
         {"event_forward_rate_bps": 2 * MBIT},
     ]
-    assert [[way.rate_bps for way in combination.events[0].directions] for combination in combinations] == [
+    assert [[direction.rate_bps for direction in combination.events[0].directions] for combination in combinations] == [
         [MBIT, 20 * MBIT],
         [2 * MBIT, 20 * MBIT],
     ]
@@ -75,8 +75,8 @@ def test_each_event_changes_what_the_one_before_it_left(read: Read) -> None:
         first.directions
         == (LinkDirection(rate_bps=5 * MBIT, queue=RateQueue(limit_ns=30_000_000), impairments=before),) * 2
     )
-    assert [way.rate_bps for way in second.directions] == [5 * MBIT, MBIT]
-    assert [(way.impairments.delay_ns, way.impairments.loss_ratio) for way in second.directions] == [
+    assert [direction.rate_bps for direction in second.directions] == [5 * MBIT, MBIT]
+    assert [(direction.impairments.delay_ns, direction.impairments.loss_ratio) for direction in second.directions] == [
         (1_000_000, 0.01),
         (9_000_000, 0.01),
     ]

@@ -84,9 +84,11 @@ def test_everything_can_be_said(read: Read) -> None:
     assert topology.nodes["a"].sysctl == {"net.ipv4.tcp_sack": "0", "net.ipv4.tcp_rmem": "4096 87380 6291456"}
     [link] = topology.links
     assert (link.name, link.mtu_bytes, rate_of(link)) == ("wire", 1400, 10_000_000)
-    assert {(way.queue, way.burst_bytes) for way in link.directions} == {(RateQueue(limit_ns=20_000_000), 4096)}
-    way = Impairments(delay_ns=5_000_000, jitter_ns=1_000_000, loss=ChosenPackets(ratio=0.005))
-    assert link.impairments == (way, way)
+    assert {(direction.queue, direction.burst_bytes) for direction in link.directions} == {
+        (RateQueue(limit_ns=20_000_000), 4096)
+    }
+    impairments = Impairments(delay_ns=5_000_000, jitter_ns=1_000_000, loss=ChosenPackets(ratio=0.005))
+    assert link.impairments == (impairments, impairments)
     assert link.offload_on
     assert [end.ipv4 for end in link.ends] == [IPv4Interface("192.0.2.1/30"), IPv4Interface("192.0.2.2/30")]
     assert [end.ipv6 for end in link.ends] == [IPv6Interface("2001:db8::1/127"), IPv6Interface("2001:db8::/127")]

@@ -36,7 +36,7 @@ BESIDE_A_UNIT = {"value", "low", "high", "ci_low", "ci_high", "half_width", "dif
 """Numbers in the unit that the key `unit` of the same object, or of one around it, names."""
 COUNTS = {
     *("packets", "cut", "created", "too_long", "collected", "reassembled", "lost_first", "n", "min", "max", "late_by"),
-    *("ok_trials", "invalid_trials", "failed_trials", "open_ended", "trials", "workers", "repeats", "blocks_needed"),
+    *("ok_trials", "invalid_trials", "failed_trials", "open_ended", "trials", "cells", "repeats", "blocks_needed"),
 }
 PURE = {
     "family",

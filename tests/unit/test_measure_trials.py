@@ -377,7 +377,7 @@ def test_the_document_is_json_and_leaves_nothing_to_guess() -> None:
 
 def test_a_path_mtu_is_a_table() -> None:
     tcp = {"stalled": False}
-    way = {
+    result = {
         "interface_bytes": 1500,
         "kernel_bytes": 1280,
         "kernel": {"confirmed": True, "silent": False},
@@ -389,13 +389,13 @@ def test_a_path_mtu_is_a_table() -> None:
         "probes": 9,
         "probe_bytes": 10_000,
     }
-    hole = way | {
+    hole = result | {
         "kernel_bytes": 1500,
         "kernel": {"confirmed": False, "silent": True},
         "tcp": {"stalled": True},
         "black_hole": {"between": [1, 2]},
     }
-    trial = record("ipv6", 1, 0.0, workload="pmtu", client={"forward": way}, server={"reverse": hole})
+    trial = record("ipv6", 1, 0.0, workload="pmtu", client={"forward": result}, server={"reverse": hole})
     text = measure_text.summary(trial)
     rows = {line[2:28].strip(): line[28:].split() for line in text.splitlines()[2:]}
     assert rows["probing found"] == ["1280", "B", "1280", "B"]

@@ -58,7 +58,7 @@ def test_a_changed_path_has_the_slower_link_and_its_baseline_the_one_of_all_othe
         assert item.experiment.topologies[combination.topology_of(baseline.name)] == usual
         slower = item.experiment.topologies[combination.topology_of(path.name)]
         for before, after, factor in zip(usual.links, slower.links, (None, 0.97), strict=True):
-            for way, changed_way in zip(before.directions, after.directions, strict=True):
-                expected = None if factor is None else pytest.approx(factor * (way.rate_bps or 0))
-                assert changed_way.rate_bps == expected
+            for direction, changed in zip(before.directions, after.directions, strict=True):
+                expected = None if factor is None else pytest.approx(factor * (direction.rate_bps or 0))
+                assert changed.rate_bps == expected
         assert [link.mtu_bytes for link in slower.links] == [link.mtu_bytes for link in usual.links]

@@ -116,7 +116,7 @@ def test_a_profile_can_be_a_factor(read: Read) -> None:
         {"link_profile": "lte"},
         {"link_profile": "village"},
     ]
-    rates = [[way.rate_bps for way in topology.links[0].directions] for topology in experiment.topologies]
+    rates = [[direction.rate_bps for direction in topology.links[0].directions] for topology in experiment.topologies]
     assert rates == [[6_300_000, 21_000_000], [700_000, 6_000_000]]
     shared = read(TEXT.format(link="profile: $access") + "factors: {access: [geo, leo]}\n")
     assert [combination.levels["access"] for combination in shared.combinations] == ["geo", "leo"]

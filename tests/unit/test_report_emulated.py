@@ -55,8 +55,8 @@ workloads: [ping]
 
 def test_each_direction_of_an_emulated_link_has_a_row_over_all_trials(read: Callable[[str], Experiment]) -> None:
     """The trial that is not valid counts as well, because the emulator did its work in it."""
-    way = {"packets": 1000, "lost": 5, "delay": {"p50": 10_000_000}, "lateness": {"p50": 2_000, "p99": 9_000}}
-    evidence = evidence_from_json({"emulation": {"h1-h2": {"emulator": "user", "forward": way, "reverse": {}}}})
+    direction = {"packets": 1000, "lost": 5, "delay": {"p50": 10_000_000}, "lateness": {"p50": 2_000, "p99": 9_000}}
+    evidence = evidence_from_json({"emulation": {"h1-h2": {"emulator": "user", "forward": direction, "reverse": {}}}})
     trials = [bare_record("ping", evidence=evidence), bare_record("ping", evidence=evidence, status="invalid")]
     run = standard(blocks=1).in_memory()
     run = replace(run, manifest=replace(run.manifest, experiment=read(EMULATED)), trials=trials)

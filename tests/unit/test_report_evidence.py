@@ -257,15 +257,15 @@ def test_the_addresses_behind_translation_are_both_named() -> None:
 
 def test_the_way_of_a_path_says_on_which_links_packets_are_in_which_tunnel() -> None:
     path = NetworkPath(name="vx", mechanism="vxlan", family=6, nodes=("r1", "r2"))
-    way = route_of(path, synthetic.chain(), ("h1", "h2"))
-    assert way is not None
-    assert [(stretch.nodes, [tunnel.name for tunnel in stretch.tunnels]) for stretch in way.stretches] == [
+    route = route_of(path, synthetic.chain(), ("h1", "h2"))
+    assert route is not None
+    assert [(stretch.nodes, [tunnel.name for tunnel in stretch.tunnels]) for stretch in route.stretches] == [
         (("h1", "r1"), []),
         (("r1", "r2"), ["vxlan:r1-r2"]),
         (("r2", "h2"), []),
     ]
-    assert way.deepest.headers == ("ipv4", "udp", "vxlan", "ethernet", "ipv6")
-    assert way.nodes == ("h1", "r1", "r2", "h2")
+    assert route.deepest.headers == ("ipv4", "udp", "vxlan", "ethernet", "ipv6")
+    assert route.nodes == ("h1", "r1", "r2", "h2")
 
 
 @pytest.mark.parametrize(

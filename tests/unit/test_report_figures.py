@@ -216,11 +216,11 @@ def test_every_node_has_a_place_of_its_own(name: str) -> None:
 @pytest.mark.parametrize("name", ["direct", "chain", "ring", "star", "mesh"])
 def test_the_way_between_the_hosts_is_one_row_from_left_to_right(name: str) -> None:
     places = layout(NETWORKS[name], ("h1", "h2"))
-    way = [places.squares[node] for node in places.route]
+    squares = [places.squares[node] for node in places.route]
     assert places.straight
     assert (places.route[0], places.route[-1]) == ("h1", "h2")
-    assert [column for column, _ in way] == sorted(column for column, _ in way)
-    assert len({row for _, row in way}) == 1
+    assert [column for column, _ in squares] == sorted(column for column, _ in squares)
+    assert len({row for _, row in squares}) == 1
 
 
 def test_no_way_is_drawn_where_there_is_none() -> None:

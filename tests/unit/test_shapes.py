@@ -89,7 +89,7 @@ def test_a_ring_is_a_mesh_of_degree_two(read: Read) -> None:
 def test_settings_are_of_every_link_and_every_router(read: Read) -> None:
     topology = network(read, "star: 3, rate: 10Mbit, delay: 1ms, icmp: no-too-big, sysctl: {net.ipv4.tcp_sack: 0}")
     assert {rate_of(link) for link in topology.links} == {10_000_000}
-    assert {way.delay_ns for link in topology.links for way in link.impairments} == {1_000_000}
+    assert {impairments.delay_ns for link in topology.links for impairments in link.impairments} == {1_000_000}
     assert {node.name: node.icmp for node in topology.nodes.values()} == {
         "r1": "no-too-big",
         **dict.fromkeys(("h1", "h2", "h3"), "all"),

@@ -207,7 +207,10 @@ def test_an_empty_message_is_an_error() -> None:
 
 def test_each_direction_has_its_own_limit() -> None:
     access: dict[str, object] = {"directions": (LinkDirection(rate_bps=10 * MBIT), LinkDirection(rate_bps=100 * MBIT))}
-    up, down = (theory("tcp-stream", {"direction": way}, IPV4_PATH, access, access) for way in ("forward", "reverse"))
+    up, down = (
+        theory("tcp-stream", {"direction": direction}, IPV4_PATH, access, access)
+        for direction in ("forward", "reverse")
+    )
     assert up == {"goodput_bps": pytest.approx(1e7 * 1448 / 1538)}
     assert down == {"goodput_bps": pytest.approx(1e8 * 1448 / 1538)}
 

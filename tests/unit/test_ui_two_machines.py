@@ -137,7 +137,7 @@ def _links() -> Iterator[str]:
             yield os.readlink(f"/proc/self/fd/{name}")
 
 
-WAY = {
+RESULT = {
     "tcp": {"stalled": False},
     "tcp_bytes": 1280,
     "probes": 20,
@@ -150,16 +150,19 @@ WAY = {
     "hops": ["2001:db8::1", None],
     "limiting_hop": {"index": 1, "address": "2001:db8::1"},
 }
-FREE = {name: value for name, value in WAY.items() if name not in ("hops", "limiting_hop")} | {"routers": 2}
+FREE = {name: value for name, value in RESULT.items() if name not in ("hops", "limiting_hop")} | {"routers": 2}
 
 
 def test_the_path_mtu_is_told_hop_by_hop() -> None:
     run = synthetic.small(blocks=1).in_memory()
     first, second = (replace(trial, workload="pmtu") for trial in run.trials[:2])
-    fields = {"client": {"forward": WAY}, "server": {"reverse": FREE}}
+    fields = {"client": {"forward": RESULT}, "server": {"reverse": FREE}}
     trials = [replace(first, path="ipv4", **fields), replace(second, path="ipv6", client={}, server={})]
     ways = path_mtus(replace(run, trials=trials))["ways"]
-    assert [(way["path"], way["direction"]) for way in ways] == [("ipv4", "sent"), ("ipv4", "received")]
+    assert [(direction["path"], direction["direction"]) for direction in ways] == [
+        ("ipv4", "sent"),
+        ("ipv4", "received"),
+    ]
     assert ways[0]["hops"] == [{"index": 1, "address": "2001:db8::1"}, {"index": 2, "address": None}]
     assert (ways[0]["limiting"], ways[1]["limiting"], ways[1]["hops"]) == (1, None, [])
     facts = {fact["name"]: fact["value"] for fact in ways[0]["facts"]}

@@ -167,9 +167,9 @@ def scheduler() -> Address:
 
 
 @contextlib.contextmanager
-def hostile(scheduler: Address, mark: Path, way: str) -> Iterator[None]:
+def hostile(scheduler: Address, mark: Path, attack: str) -> Iterator[None]:
     """A hostile worker that has joined."""
-    words = [sys.executable, HOSTILE, KEY.hex(), str(scheduler.port), str(mark), way]
+    words = [sys.executable, HOSTILE, KEY.hex(), str(scheduler.port), str(mark), attack]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdin is not None
@@ -181,10 +181,10 @@ def hostile(scheduler: Address, mark: Path, way: str) -> Iterator[None]:
             process.wait(60)
 
 
-@pytest.mark.parametrize("way", ["result", "error"])
-def test_what_a_hostile_worker_measured_is_not_unpickled(scheduler: Address, mark: Path, way: str) -> None:
+@pytest.mark.parametrize("attack", ["result", "error"])
+def test_what_a_hostile_worker_measured_is_not_unpickled(scheduler: Address, mark: Path, attack: str) -> None:
     outcome, is_dropped, refusal = None, False, ""
-    with hostile(scheduler, mark, way):
+    with hostile(scheduler, mark, attack):
         try:
             with DaskWorkers(scheduler, security_of(KEY), "r", wait=False, report=print) as workers:
                 workers.hand_out(JOB)

@@ -52,9 +52,10 @@ def long_function(lines: int) -> str:
                 ("x = [len(one) for one in ()]\n", 1, "one"),
                 ("import json as TOLD\n", 1, "TOLD"),
                 ("with open() as found: ...\n", 1, "found"),
+                ("def f(way): ...\n", 1, "way"),
             )
         ),
-        ("a.py", "way = x.told\nf(own=1)\nx['said'] = not_told = 1\nclass A:\n    found: int\n", []),
+        ("a.py", "route = x.told\nf(own=1)\nx['said'] = not_told = 1\nclass A:\n    found: int\n", []),
     ],
 )
 def test_places_are_named(name: str, text: str, places: list[str], tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def _emulator(link: Link, works: bool) -> EmulatorName:
 
 def seeds_of(words: str, link: Link) -> tuple[int, int]:
     """The seeds of both directions of a link, the same for the same words."""
-    digests = (hashlib.sha256(f"{words}/{link.name}/{way}".encode()).digest() for way in WAYS)
+    digests = (hashlib.sha256(f"{words}/{link.name}/{direction}".encode()).digest() for direction in WAYS)
     forward, reverse = (int.from_bytes(digest[:8], "big") for digest in digests)
     return forward, reverse
 

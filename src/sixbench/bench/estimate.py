@@ -90,7 +90,7 @@ def trial_time_ns(experiment: Experiment, combination: Combination, path: str) -
         rates_bps = [link.directions[end ^ reversed_].rate_bps for link, end in route]
         known_bps = [rate_bps for rate_bps in rates_bps if rate_bps is not None]
         return round(float(amount_bytes) * BITS_PER_BYTE / min(known_bps) * SECOND_NS) if known_bps else 0, False
-    round_trip_ns = sum(way.impairments.mean_delay_ns for link, _ in route for way in link.directions)
+    round_trip_ns = sum(direction.impairments.mean_delay_ns for link, _ in route for direction in link.directions)
     return round(float(count or 1) * round_trip_ns), False
 
 

@@ -103,13 +103,13 @@ class Machines:
 
     def _connect(self) -> Agent:
         """Connects over the first way that leads there. Raises `CapabilityError` with what went wrong over each."""
-        for way in self._ways:
+        for candidate in self._ways:
             try:
-                server = self._hub.connect(self.target.host, self._arguments(way[0]))
+                server = self._hub.connect(self.target.host, self._arguments(candidate[0]))
             except CapabilityError as error:
                 self.passed_over.append(str(error))
             else:
-                self.addresses = {item.family: item for item in way}
+                self.addresses = {item.family: item for item in candidate}
                 return server
         first, *others = self.passed_over
         raise CapabilityError("; ".join([first, *(f"and {other.partition('; ')[0]}" for other in others)]))

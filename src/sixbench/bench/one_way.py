@@ -42,16 +42,16 @@ def corrected(params: Params, client: Result, server: Result, line: Line, uncert
     from ..stats.two_clocks import least
 
     delays = {}
-    for way, (sender, receiver) in flows_of(params, client, server).items():
+    for direction, (sender, receiver) in flows_of(params, client, server).items():
         flow = flow_of(sender, receiver)
         if not len(flow.sent_ns):
             continue
-        delays_ns = line.delays_ns(flow, is_there=way == "forward")
+        delays_ns = line.delays_ns(flow, is_there=direction == "forward")
         least_ns = least(delays_ns)
         if least_ns < -uncertain_ns:
             words = f"by {_time(-least_ns)}, which is more than the uncertainty of the clocks' difference"
             raise CapabilityError(f"a datagram arrived before it was sent, {words}: a clock was changed in the trial")
-        delays[way] = delays_ns
+        delays[direction] = delays_ns
     return delays
 
 
@@ -121,9 +121,9 @@ def _with_delays(
         {name: dict(value) if isinstance(value, Mapping) else value for name, value in entry.items()}
         for entry in (client, server)
     ]
-    for way, (_, receiver) in flows_of(params, changed[0], changed[1]).items():
+    for direction, (_, receiver) in flows_of(params, changed[0], changed[1]).items():
         assert isinstance(receiver, dict), "it was just made"
-        delays = delays_ns.get(way)
+        delays = delays_ns.get(direction)
         receiver.pop("one_way_delay_negative", None)
         if delays is not None:
             beyond_ns = delays - least(delays)

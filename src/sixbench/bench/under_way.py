@@ -24,8 +24,15 @@ def first_silence_ns(network: Network) -> int:
 
 def delays_by_netem_ns(topology: Topology) -> int:
     """Time for which netem may keep packets, all links together."""
-    ways = ([way for state in link.states for way in state] for link in topology.wires if link.emulator == "netem")
-    return min(sum(max(way.impairments.longest_delay_ns for way in directions) for directions in ways), MAX_RESIDUAL_NS)
+    ways = (
+        [direction for state in link.states for direction in state]
+        for link in topology.wires
+        if link.emulator == "netem"
+    )
+    return min(
+        sum(max(direction.impairments.longest_delay_ns for direction in directions) for directions in ways),
+        MAX_RESIDUAL_NS,
+    )
 
 
 def residual_ns(topology: Topology) -> int:

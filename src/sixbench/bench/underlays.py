@@ -107,10 +107,12 @@ def _probe(near: Host, far: Host, client: Agent, server: Agent) -> UnderlayReadi
     except AgentError as error:
         cancel(server, key)
         return UnderlayReading(realtime_ns=at_ns, not_known=printable(str(error)))
-    return UnderlayReading(realtime_ns=at_ns, there=_way(there["forward"]), back=_way(back["reverse"]))
+    return UnderlayReading(
+        realtime_ns=at_ns, there=_direction_of(there["forward"]), back=_direction_of(back["reverse"])
+    )
 
 
-def _way(results: Result) -> UnderlayWay:
+def _direction_of(results: Result) -> UnderlayWay:
     hop = results.get("limiting_hop") or {}
     address = hop.get("address")
     return UnderlayWay(

@@ -64,23 +64,28 @@ def change_on(name: str, directions: Directions) -> dict[str, Any]:
 def _fields(direction: LinkDirection, seed: int) -> dict[str, Any]:
     """One direction, as the request carries it (docs/protocol.md). tbf limits the rate. It sends in bunches what its
     timer missed, and the emulator spaces these packets."""
-    way = direction.impairments
-    fields: dict[str, Any] = {"delay_ns": way.delay_ns, "seed": seed}
+    impairments = direction.impairments
+    fields: dict[str, Any] = {"delay_ns": impairments.delay_ns, "seed": seed}
     if direction.rate_bps is not None:
         fields["wire_bps"] = _spacing_bps(direction.rate_bps, direction.framing)
-    quantiles = way.quantiles_ns()
+    quantiles = impairments.quantiles_ns()
     if quantiles:
-        fields |= {"jitter_ns": quantiles, "jitter_correlation": way.jitter_correlation}
-    if isinstance(way.loss, GilbertElliott):
-        fields["loss"] = {"gilbert-elliott": vars(way.loss)}
-    chosen = {"loss": way.loss, "duplicate": way.duplicate, "corrupt": way.corrupt, "reorder": way.overtaking}
+        fields |= {"jitter_ns": quantiles, "jitter_correlation": impairments.jitter_correlation}
+    if isinstance(impairments.loss, GilbertElliott):
+        fields["loss"] = {"gilbert-elliott": vars(impairments.loss)}
+    chosen = {
+        "loss": impairments.loss,
+        "duplicate": impairments.duplicate,
+        "corrupt": impairments.corrupt,
+        "reorder": impairments.overtaking,
+    }
     for name, item in chosen.items():
         if isinstance(item, ChosenPackets):
             fields[name] = {"packets": list(item.packets)} if item.packets else {"ratio": item.ratio}
-    if way.in_order:
+    if impairments.in_order:
         fields["in_order"] = True
-    if way.late:
-        fields["late"] = {"packets": list(way.late), "by": way.late_by}
+    if impairments.late:
+        fields["late"] = {"packets": list(impairments.late), "by": impairments.late_by}
     return fields
 
 

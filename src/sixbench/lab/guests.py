@@ -35,7 +35,7 @@ def in_guest(script: NodeScript, topology: Topology, guest: GuestNode, addresses
             (link, link.end_of(script.node)) for link in topology.links_of(script.node)
         )
     ]
-    ways = [way for port in ports for way in ((port.name, port.tap), (port.tap, port.name))]
+    pairs = [pair for port in ports for pair in ((port.name, port.tap), (port.tap, port.name))]
     start = NodeRequest(
         op=GUEST_START,
         fields={
@@ -65,8 +65,8 @@ def in_guest(script: NodeScript, topology: Topology, guest: GuestNode, addresses
         queues=[
             *script.queues,
             *(f"qdisc replace dev {port.tap} root noqueue" for port in ports),
-            *(f"qdisc add dev {source} handle ffff: ingress" for source, _ in ways),
-            *(f"filter add dev {source} parent ffff: protocol all prio 1 {_REDIRECT} {to}" for source, to in ways),
+            *(f"qdisc add dev {source} handle ffff: ingress" for source, _ in pairs),
+            *(f"filter add dev {source} parent ffff: protocol all prio 1 {_REDIRECT} {to}" for source, to in pairs),
         ],
         starts=[start],
     )

@@ -52,36 +52,47 @@ def _are_alike(pair: Directions, other: Directions) -> bool:
 
 
 def _unfit(direction: LinkDirection) -> str | None:
-    way, has_rate = direction.impairments, direction.rate_bps is not None
-    reach = REACH.get(way.distribution, 1)
-    chance = (way.loss, way.corrupt, way.overtaking)
+    impairments, has_rate = direction.impairments, direction.rate_bps is not None
+    reach = REACH.get(impairments.distribution, 1)
+    chance = (impairments.loss, impairments.corrupt, impairments.overtaking)
     cannot = {
-        "packets chosen by their number": way.lists_packets,
-        "delays from a file": way.delays_ns,
-        "correlated jitter": way.jitter_correlation,
-        "jitter that keeps the order of packets": way.in_order and way.jitter_ns,
-        "a delay of more than 274 s": way.delay_ns > MAX_DELAY_NS,
-        f"a jitter of more than {MAX_JITTER_NS / 1e9 / reach:.2g} s": reach * way.jitter_ns > MAX_JITTER_NS,
-        "duplicates beside jitter, loss, corruption or reordering": way.duplicate and (way.jitter_ns or any(chance)),
-        "anything but a delay behind a rate": has_rate and (way.jitter_ns or way.duplicate or any(chance)),
+        "packets chosen by their number": impairments.lists_packets,
+        "delays from a file": impairments.delays_ns,
+        "correlated jitter": impairments.jitter_correlation,
+        "jitter that keeps the order of packets": impairments.in_order and impairments.jitter_ns,
+        "a delay of more than 274 s": impairments.delay_ns > MAX_DELAY_NS,
+        f"a jitter of more than {MAX_JITTER_NS / 1e9 / reach:.2g} s": reach * impairments.jitter_ns > MAX_JITTER_NS,
+        "duplicates beside jitter, loss, corruption or reordering": impairments.duplicate
+        and (impairments.jitter_ns or any(chance)),
+        "anything but a delay behind a rate": has_rate
+        and (impairments.jitter_ns or impairments.duplicate or any(chance)),
     }
     return next((words for words, is_asked in cannot.items() if is_asked), None)
 
 
-def netem(way: Impairments) -> str:
+def netem(impairments: Impairments) -> str:
     """The arguments of the queueing discipline, for what it can do (tc-netem(8))."""
     words = ["netem"]
-    if way.delay_ns or way.jitter_ns:
-        words += ["delay", _microseconds(way.delay_ns)]
-    if way.jitter_ns:
-        words += [_microseconds(REACH.get(way.distribution, 1) * way.jitter_ns)]
-        words += ["distribution", way.distribution] if way.distribution in REACH else []
-    if isinstance(way.loss, GilbertElliott):
-        states = (way.loss.to_bad, way.loss.to_good, way.loss.loss_in_bad, way.loss.loss_in_good)
+    if impairments.delay_ns or impairments.jitter_ns:
+        words += ["delay", _microseconds(impairments.delay_ns)]
+    if impairments.jitter_ns:
+        words += [_microseconds(REACH.get(impairments.distribution, 1) * impairments.jitter_ns)]
+        words += ["distribution", impairments.distribution] if impairments.distribution in REACH else []
+    if isinstance(impairments.loss, GilbertElliott):
+        states = (
+            impairments.loss.to_bad,
+            impairments.loss.to_good,
+            impairments.loss.loss_in_bad,
+            impairments.loss.loss_in_good,
+        )
         words += ["loss", "gemodel", *map(_percent, states)]
-    elif way.loss is not None:
-        words += ["loss", _percent(way.loss.ratio)]
-    for name, chosen in (("duplicate", way.duplicate), ("corrupt", way.corrupt), ("reorder", way.overtaking)):
+    elif impairments.loss is not None:
+        words += ["loss", _percent(impairments.loss.ratio)]
+    for name, chosen in (
+        ("duplicate", impairments.duplicate),
+        ("corrupt", impairments.corrupt),
+        ("reorder", impairments.overtaking),
+    ):
         words += [name, _percent(chosen.ratio)] if isinstance(chosen, ChosenPackets) else []
     return " ".join([*words, "limit", str(LIMIT_PACKETS)])
 

@@ -272,7 +272,7 @@ def _with_borrowed(sysctl: Mapping[str, str], devices: Iterable[str]) -> dict[st
     taking router advertisements its own alone (ip-sysctl)."""
     defaults = [(name.split("."), value) for name, value in sysctl.items() if ".conf.default." in name]
     # With slashes: the name of an interface may have dots.
-    of_borrowed = {"/".join([*way[:3], device, *way[4:]]): value for device in devices for way, value in defaults}
+    of_borrowed = {"/".join([*parts[:3], device, *parts[4:]]): value for device in devices for parts, value in defaults}
     return {**sysctl, **of_borrowed}
 
 

@@ -46,8 +46,8 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     client, server = path.nodes
     if topology.nodes[server].kind != "router":
         raise MechanismError(f'"{server}" is a host; the broker is a router and named last, after the client')
-    way = carrier(path, topology, client, server, 4)
-    mtu_bytes = device_mtu(path, [way], _HEADERS, 6)
+    underlay = carrier(path, topology, client, server, 4)
+    mtu_bytes = device_mtu(path, [underlay], _HEADERS, 6)
     device, text = "broker-1", f"{BROKER_DEVICE_PREFIX}0"
     base = int(POOL.network_address)
     addresses = (IPv6Interface((base + 2, 64)), IPv6Interface((base + 1, 64)))
@@ -65,8 +65,8 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
             device=name,
             mtu_bytes=mtu_bytes,
             payload="ipv6",
-            ways=[way],
-            mapping={"kind": "fixed", "remote": str(way.local(peer))},
+            ways=[underlay],
+            mapping={"kind": "fixed", "remote": str(underlay.local(peer))},
             made_by=op,
             autoconfigured=True,
         )
@@ -75,7 +75,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
             (server, client, text, "broker-start"),
         )
     ]
-    token = sha256(f"{way.local(client)} {way.local(server)}".encode()).hexdigest()[:32]
+    token = sha256(f"{underlay.local(client)} {underlay.local(server)}".encode()).hexdigest()[:32]
     common = {"ttl": ends[0].ttl or "inherit", "ecn": ends[0].ecn, "pmtu": ends[0].pmtu}
     if path.engine is not None:
         common["engine"] = path.engine
@@ -84,8 +84,8 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     start = NodeRequest(
         op="broker-start",
         fields={
-            "address": str(way.local(server)),
-            "clients": [str(way.local(client))],
+            "address": str(underlay.local(server)),
+            "clients": [str(underlay.local(client))],
             "token": token,
             "pool": str(POOL),
             "tunnel": {"mtu_bytes": mtu_bytes, "underlay": list(ends[1].underlay), **common},
@@ -96,10 +96,10 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         undo=NodeRequest(op="broker-stop", fields={}),
     )
     fields = {
-        "broker": str(way.local(server)),
+        "broker": str(underlay.local(server)),
         "port": AnswerField(node=server, op="broker-start", field="port"),
         "token": token,
-        "local": str(way.local(client)),
+        "local": str(underlay.local(client)),
         "device": device,
         "tunnel": {"underlay": list(ends[0].underlay), **common},
         "timeout_ns": TIMEOUT_NS,
@@ -110,7 +110,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         check=lambda answer: _check(answer, addresses[0], device),
         undo=NodeRequest(op="broker-release", fields={"device": device}),
     )
-    carried = without_family(topology, {link.name for link in way.links}, 6)
+    carried = without_family(topology, {link.name for link in underlay.links}, 6)
     check_overlap(path, carried, [POOL])
     stages = ({server: Stage(requests=(start,))}, {client: Stage(requests=(ask,))})
     return finish(path, with_links(carried, [link]), between, ends, 6, stages=stages)

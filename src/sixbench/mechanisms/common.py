@@ -144,7 +144,7 @@ def device_mtu(path: Path, carriers: Iterable[Carrier], headers: tuple[str, ...]
     overhead_bytes = sum(HEADERS[name].size_bytes for name in headers)
     least = ETHERNET_MIN_MTU_V6 if inner == 6 else MIN_MTU_V4
     reference = "RFC 8200 section 5" if inner == 6 else "RFC 791 section 3.2"
-    narrowest = min((link for way in carriers for link in way.links), key=lambda link: link.mtu_bytes)
+    narrowest = min((link for underlay in carriers for link in underlay.links), key=lambda link: link.mtu_bytes)
     room = narrowest.mtu_bytes - overhead_bytes
     given = path.options.get("mtu")
     if given is not None:
@@ -197,7 +197,7 @@ def make_tunnel(
         outer=ways[0].family,
         payload=payload,
         local=ways[0].local(node),
-        underlay=tuple(dict.fromkeys(way.interface(node).name for way in ways)),
+        underlay=tuple(dict.fromkeys(underlay.interface(node).name for underlay in ways)),
         mapping=mapping,
         ttl=int(options.get("ttl", DEFAULT_TTL)) or None,
         tos=None if "tos" not in options else int(options["tos"]),

@@ -42,12 +42,14 @@ def _installer(
             )
         key = path.options.get("key")
         headers = headers_of(payload, below, has_key=key is not None)
-        way = carrier(path, topology, path.nodes[0], path.nodes[1], below)
-        mtu_bytes = device_mtu(path, [way], headers, inner)
+        underlay = carrier(path, topology, path.nodes[0], path.nodes[1], below)
+        mtu_bytes = device_mtu(path, [underlay], headers, inner)
         device = f"{path.mechanism}-1"
-        first, second = (_end(node, device, inner, number) for number, node in ((1, way.first), (2, way.second)))
+        first, second = (
+            _end(node, device, inner, number) for number, node in ((1, underlay.first), (2, underlay.second))
+        )
         link = tunnel_link(path, first, second, mtu_bytes, headers)
-        carried = without_family(topology, {link.name for link in way.links}, inner)
+        carried = without_family(topology, {link.name for link in underlay.links}, inner)
         check_overlap(path, carried, [TUNNEL_PREFIX_V6 if inner == 6 else TUNNEL_PREFIX_V4])
         tunnels = [
             make_tunnel(
@@ -56,11 +58,11 @@ def _installer(
                 device=device,
                 mtu_bytes=mtu_bytes,
                 payload=payload,
-                ways=[way],
-                mapping={"kind": "fixed", "remote": str(way.local(peer))},
+                ways=[underlay],
+                mapping={"kind": "fixed", "remote": str(underlay.local(peer))},
                 key=None if key is None else int(key),
             )
-            for node, peer in ((way.first, way.second), (way.second, way.first))
+            for node, peer in ((underlay.first, underlay.second), (underlay.second, underlay.first))
         ]
         return finish(path, with_links(carried, [link]), between, tunnels, inner)
 

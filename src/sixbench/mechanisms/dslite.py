@@ -50,7 +50,7 @@ class Subscriber:
     number: int
     node: str
     device: str
-    way: Carrier
+    underlay: Carrier
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,12 +76,12 @@ def softwires(path: Path, topology: Topology, between: tuple[str, str], routed: 
             number=number,
             node=node,
             device=f"{path.mechanism}-{number}",
-            way=carrier(path, topology, node, aftr, 6),
+            underlay=carrier(path, topology, node, aftr, 6),
         )
         for number, node in enumerate(homes, start=1)
     ]
-    mtu_bytes = device_mtu(path, [item.way for item in subscribers], HEADERS, routed)
-    carrier_links = {link.name for item in subscribers for link in item.way.links}
+    mtu_bytes = device_mtu(path, [item.underlay for item in subscribers], HEADERS, routed)
+    carrier_links = {link.name for item in subscribers for link in item.underlay.links}
     changed = without_family(topology, carrier_links, 4)
     for subscriber in subscribers:
         changed = with_private_addresses(path, changed, subscriber, carrier_links)
@@ -105,8 +105,8 @@ def softwires(path: Path, topology: Topology, between: tuple[str, str], routed: 
             device=item.device,
             mtu_bytes=mtu_bytes,
             payload="ipv4",
-            ways=[item.way],
-            mapping={"kind": "fixed", "remote": str(item.way.local(peer))},
+            ways=[item.underlay],
+            mapping={"kind": "fixed", "remote": str(item.underlay.local(peer))},
         )
         for item in subscribers
         for node, peer in ((item.node, aftr), (aftr, item.node))
@@ -165,9 +165,9 @@ def _check_way_out(path: Path, topology: Topology, aftr: str, between: tuple[str
     """Raises `MechanismError` where the route does not lead out of one subscriber's network, and that for good:
     addresses are translated for connections from there alone."""
     client, server = between
-    way = topology.route(client, server, 4) or []
-    domains = [link.ipv4_domain for link in way]
-    entered = [link for link in way if link.is_tunnel]
+    route = topology.route(client, server, 4) or []
+    domains = [link.ipv4_domain for link in route]
+    entered = [link for link in route if link.is_tunnel]
     leaves_once = None in domains and all(domain is None for domain in domains[domains.index(None) :])
     if len(entered) != 1 or not leaves_once:
         raise MechanismError(

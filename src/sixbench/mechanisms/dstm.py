@@ -85,14 +85,14 @@ class _Host:
     number: int
     node: str
     device: str
-    way: Carrier
+    underlay: Carrier
     asking: Carrier
     address: IPv4Address
 
     @property
     def end_point(self) -> str:
         """The TEP's IPv6 address, to which it sends."""
-        return str(self.way.local(self.way.second))
+        return str(self.underlay.local(self.underlay.second))
 
 
 def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
@@ -106,14 +106,14 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
             number=number,
             node=node,
             device=f"{path.mechanism}-{number}",
-            way=carrier(path, topology, node, tep, 6),
+            underlay=carrier(path, topology, node, tep, 6),
             asking=carrier(path, topology, node, server, 6),
             address=pool.leased(number),
         )
         for number, node in enumerate(nodes, start=1)
     ]
-    mtu_bytes = device_mtu(path, [host.way for host in hosts], _HEADERS, 4)
-    carried = without_family(topology, {link.name for host in hosts for link in host.way.links}, 4)
+    mtu_bytes = device_mtu(path, [host.underlay for host in hosts], _HEADERS, 4)
+    carried = without_family(topology, {link.name for host in hosts for link in host.underlay.links}, 4)
     check_overlap(path, carried, [pool.prefix], "pool")
     links = [_link(path, host, pool, mtu_bytes) for host in hosts]
     tunnels = [tunnel for host in hosts for tunnel in _tunnels(path, host, mtu_bytes)]
@@ -168,7 +168,7 @@ def _link(path: Path, host: _Host, pool: _Pool, mtu_bytes: int) -> Link:
     tep, address = IPv4Interface((pool.gateway, pool.prefix.prefixlen)), IPv4Interface(host.address)
     return tunnel_link(
         path,
-        Interface(node=host.way.second, name=host.device, ipv4=tep, ipv6=None),
+        Interface(node=host.underlay.second, name=host.device, ipv4=tep, ipv6=None),
         Interface(node=host.node, name=host.device, ipv4=address, ipv6=None),
         mtu_bytes,
         _HEADERS,
@@ -177,7 +177,7 @@ def _link(path: Path, host: _Host, pool: _Pool, mtu_bytes: int) -> Link:
 
 def _tunnels(path: Path, host: _Host, mtu_bytes: int) -> list[Tunnel]:
     """Both ends of a host's tunnel, which are made once it has its address."""
-    tep = host.way.second
+    tep = host.underlay.second
     return [
         make_tunnel(
             path,
@@ -185,8 +185,8 @@ def _tunnels(path: Path, host: _Host, mtu_bytes: int) -> list[Tunnel]:
             device=host.device,
             mtu_bytes=mtu_bytes,
             payload="ipv4",
-            ways=[host.way],
-            mapping={"kind": "fixed", "remote": str(host.way.local(peer))},
+            ways=[host.underlay],
+            mapping={"kind": "fixed", "remote": str(host.underlay.local(peer))},
             after_stages=1 + host.number,
             prefixes=prefixes,
         )

@@ -114,7 +114,7 @@ def _domain(path: Path, topology: Topology, between: tuple[str, str]) -> _Domain
     changed = without_family(topology, {link.name for link in topology.links} - names, 6)
     changed = without_family(changed, names, 4)
     for number, node in enumerate(edges, start=1):
-        subscriber = Subscriber(number=number, node=node, device=f"{path.mechanism}-{number}", way=ways[node])
+        subscriber = Subscriber(number=number, node=node, device=f"{path.mechanism}-{number}", underlay=ways[node])
         changed = with_private_addresses(path, changed, subscriber, names)
     private = {link.name for link in changed.links if link.ipv4_domain is not None}
     check_overlap(path, changed, [SUBSCRIBER_POOL], numbered=private)

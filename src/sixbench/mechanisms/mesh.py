@@ -43,7 +43,7 @@ class Mesh:
     @property
     def carrier_links(self) -> set[str]:
         """The names of the links that carry it."""
-        return {link.name for way in self.ways for link in way.links}
+        return {link.name for underlay in self.ways for link in underlay.links}
 
     def end(self, member: str, address: IPv6Interface, gateway: IPv6Address | None = None) -> Interface:
         """The member's device, with its address and the next hop that stands for it where that is another."""
@@ -51,7 +51,10 @@ class Mesh:
 
     def links(self, ends: Mapping[str, Interface]) -> list[Link]:
         """A link between each two members."""
-        return [tunnel_link(self.path, ends[way.first], ends[way.second], self.mtu_bytes, HEADERS) for way in self.ways]
+        return [
+            tunnel_link(self.path, ends[underlay.first], ends[underlay.second], self.mtu_bytes, HEADERS)
+            for underlay in self.ways
+        ]
 
     def tunnels(
         self, mapping: Callable[[str], dict[str, Any]], autoconfigured: Collection[str] = frozenset()
@@ -77,9 +80,9 @@ def mesh_of(path: Path, topology: Topology, members: Collection[str], *, through
     ways = [
         carrier(path, topology, first, second, 4, through_nat=through_nat) for first, second in combinations(members, 2)
     ]
-    carriers = {node: [way for way in ways if node in (way.first, way.second)] for node in members}
+    carriers = {node: [underlay for underlay in ways if node in (underlay.first, underlay.second)] for node in members}
     for node, mine in carriers.items():
-        locals_ = {way.local(node) for way in mine}
+        locals_ = {underlay.local(node) for underlay in mine}
         if len(locals_) > 1:
             shown = ", ".join(map(str, sorted(locals_)))
             raise MechanismError(

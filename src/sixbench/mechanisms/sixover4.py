@@ -69,8 +69,8 @@ def _forwarding(topology: Topology, ways: list[Carrier]) -> dict[str, Stage]:
     """The requests for multicast forwarding on the routers that the carriers cross: from each interface to all
     others."""
     interfaces: dict[str, dict[str, None]] = {}
-    for way in ways:
-        for link in way.links:
+    for underlay in ways:
+        for link in underlay.links:
             for end in link.ends:
                 if topology.nodes[end.node].kind == "router":
                     interfaces.setdefault(end.node, {})[end.name] = None

@@ -65,7 +65,9 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         node: Interface(node=node, name=mesh.device, ipv4=None, ipv6=IPv6Interface((int(address), PREFIX.prefixlen)))
         for node, address in addresses.items()
     }
-    links = [tunnel_link(path, ends[way.first], ends[way.second], MTU_BYTES, HEADERS) for way in mesh.ways]
+    links = [
+        tunnel_link(path, ends[underlay.first], ends[underlay.second], MTU_BYTES, HEADERS) for underlay in mesh.ways
+    ]
     tunnels = [
         replace(_tunnel(path, mesh, node, relay), mapped=None if (nat := mapped[node]) is None else nat.address)
         for node in path.nodes
@@ -136,8 +138,8 @@ def _nats(topology: Topology, mesh: Mesh, server: str) -> dict[str, _Nat | None]
                 "there can be one NAT in front of a client"
             )
         results[node] = nats[0] if nats else None
-    for way in mesh.ways:
-        for first, second in ((way.first, way.second), (way.second, way.first)):
+    for underlay in mesh.ways:
+        for first, second in ((underlay.first, underlay.second), (underlay.second, underlay.first)):
             edge, others = results[first], results[second]
             passed = _nats_between(topology, first, second)
             if edge is not None and edge not in passed:
@@ -192,7 +194,7 @@ def _check_carriers(path: Path, topology: Topology, mesh: Mesh, known: Mapping[s
         if node != server:
             carrier(path, topology, node, server, 4, through_nat=True)
     least = MTU_BYTES + sum(SIZES[name].size_bytes for name in HEADERS)
-    for link in (link for way in mesh.ways for link in way.links):
+    for link in (link for underlay in mesh.ways for link in underlay.links):
         if link.mtu_bytes < least:
             raise MechanismError(
                 f"{link.name} has an MTU of {link.mtu_bytes}, and packets of Teredo have up to {least} bytes: "

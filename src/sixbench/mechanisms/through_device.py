@@ -213,8 +213,8 @@ def words_of(path: Path, result: Through, others: Mapping[str, object]) -> dict[
 
 def _facing(topology: Topology, node: str, other: str, family: Family) -> str:
     """The interface of a node by which it sends to another."""
-    way = topology.route(node, other, family) or []
-    return way[0].end_of(node).name
+    route = topology.route(node, other, family) or []
+    return route[0].end_of(node).name
 
 
 _NAMES = ("dir", "client", "server", "client-as", "server-as", "prefix", "interface", "near", "far", "authority")

@@ -96,11 +96,11 @@ def _routes_behind_hosts(topology: Topology) -> Iterator[tuple[str, Route]]:
     for host in hosts_with_networks(topology):
         for family in FAMILIES:
             networks = all_networks_behind(topology, host, family)
-            for node, way in topology.ways(host, family).items():
+            for node, reach in topology.ways(host, family).items():
                 if not _has_default(topology, node, family):
                     yield from (
                         (node, route)
-                        for route in _routes_of(node, family, ((way.last, network) for network in networks))
+                        for route in _routes_of(node, family, ((reach.last, network) for network in networks))
                     )
 
 
@@ -117,9 +117,9 @@ def _routes_to(topology: Topology, device: Device, prefix: Prefix) -> Iterator[t
     ]
     if any(prefix.network_address in more and more.prefixlen <= prefix.prefixlen for more in near_prefixes):
         return
-    for node, way in topology.ways(device.node, family).items():
+    for node, reach in topology.ways(device.node, family).items():
         if not _has_default(topology, node, family):
-            yield node, _route(way.last, node, family, prefix)
+            yield node, _route(reach.last, node, family, prefix)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,8 +243,8 @@ def _reached(topology: Topology, node: str, family: Family) -> _Reached:
     first_links: list[Link | None] = []
     for link in topology.links:
         item, other = (end.node for end in link.ends)
-        way = _better(ways.get(item), kinds[item].kind == "host", ways.get(other), kinds[other].kind == "host")
-        first_links.append(None if way is None else way.first)
+        reach = _better(ways.get(item), kinds[item].kind == "host", ways.get(other), kinds[other].kind == "host")
+        first_links.append(None if reach is None else reach.first)
     return _Reached(ways=ways, first_links=first_links)
 
 

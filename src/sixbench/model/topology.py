@@ -311,11 +311,11 @@ class Topology:
         links: list[Link] = []
         at = destination
         while at != source:
-            way = ways.get(at)
-            if way is None:
+            reach = ways.get(at)
+            if reach is None:
                 return None
-            links.append(way.last)
-            at = way.last.other_end(at).node
+            links.append(reach.last)
+            at = reach.last.other_end(at).node
         return links[::-1]
 
     def ways(self, source: str, family: Family | None = None) -> dict[str, NodeRoute]:

@@ -48,7 +48,7 @@ _AT = Parameter(
     doc="time after the traffic begins, with the warm-up",
 )
 _CHANGES = tuple(swept_setting(DIRECTION_SETTINGS[key]) for key in CHANGEABLE)
-_DIRECTIONS = {way: KnownKeys(what=f"changes of {way}", entries=_CHANGES) for way in WAYS}
+_DIRECTIONS = {direction: KnownKeys(what=f"changes of {direction}", entries=_CHANGES) for direction in WAYS}
 EVENT = KnownKeys(
     what="an event",
     entries=(
@@ -58,9 +58,11 @@ EVENT = KnownKeys(
         *_CHANGES,
         *(
             CompoundKey(
-                name=way, value=_DIRECTIONS[way], doc=f"changes for packets that leave the {end} endpoint of the link"
+                name=direction,
+                value=_DIRECTIONS[direction],
+                doc=f"changes for packets that leave the {end} endpoint of the link",
             )
-            for way, end in zip(WAYS, ("first", "second"), strict=True)
+            for direction, end in zip(WAYS, ("first", "second"), strict=True)
         ),
     ),
     missing={key: f"{key} is missing; {_EXAMPLE}" for key in ("at", "link")},
@@ -95,16 +97,21 @@ class EventTemplate:
         forward, reverse = (
             overridden(
                 settings,
-                both | {key.removeprefix(f"{way}."): item for key, item in value.items() if key.startswith(f"{way}.")},
+                both
+                | {
+                    key.removeprefix(f"{direction}."): item
+                    for key, item in value.items()
+                    if key.startswith(f"{direction}.")
+                },
             )
-            for way, settings in zip(WAYS, before.ways, strict=True)
+            for direction, settings in zip(WAYS, before.ways, strict=True)
         )
         return LinkState(mtu_bytes=int(value.get("mtu", before.mtu_bytes)), ways=(forward, reverse))
 
-    def place_of(self, way: str | None, key: str) -> KeyPath:
+    def place_of(self, direction: str | None, key: str) -> KeyPath:
         """The place in the file that sets a key."""
-        if way is not None and f"{way}.{key}" in self.settings:
-            return (*self.path, way, key)
+        if direction is not None and f"{direction}.{key}" in self.settings:
+            return (*self.path, direction, key)
         return (*self.path, key) if key in self.settings else self.path
 
 
@@ -141,8 +148,8 @@ def check_events(
     for event, before, after in _in_order(events, assignment):
         wrong = after.flaw(wants_ipv6 and event.link.has_ipv6)
         if wrong is not None:
-            way, key, words = wrong
-            reader.problem(event.place_of(way, key), words)
+            direction, key, words = wrong
+            reader.problem(event.place_of(direction, key), words)
         _check_rates(reader, event, before, after)
     if "duration_ns" not in params:
         return
@@ -159,13 +166,13 @@ def check_events(
 
 def _check_rates(reader: Reader, event: EventTemplate, before: LinkState, after: LinkState) -> None:
     """The problem with a change that a kernel cannot make while packets wait."""
-    for way, old, new in zip(WAYS, before.ways, after.ways, strict=True):
+    for direction, old, new in zip(WAYS, before.ways, after.ways, strict=True):
         if "rate" in new and "rate" not in old:
             words = f"{event.link.name} has no rate that could change; give the link one, such as rate: 1Gbit"
-            reader.problem(event.place_of(way, "rate"), words)
+            reader.problem(event.place_of(direction, "rate"), words)
         elif _counts_packets(old) != _counts_packets(new):
             words = "a queue cannot change from counting packets to counting bytes, or back"
-            reader.problem(event.place_of(way, "queue"), f"{words}; give both in the same unit")
+            reader.problem(event.place_of(direction, "queue"), f"{words}; give both in the same unit")
 
 
 def _counts_packets(value: Mapping[str, Scalar]) -> bool:
@@ -200,9 +207,9 @@ def _read_event(
             reader.problem((*path, "link"), f"there is no link {shown(name)}; {words}")
         return None
     given = {key: ((*path, key), data[key]) for key in data if key in ("mtu", *CHANGEABLE)}
-    for way in (way for way in WAYS if way in data):
-        changes = read_keys(reader, (*path, way), data[way], _DIRECTIONS[way])
-        given |= {f"{way}.{key}": ((*path, way, key), changes[key]) for key in changes if key in CHANGEABLE}
+    for direction in (direction for direction in WAYS if direction in data):
+        changes = read_keys(reader, (*path, direction), data[direction], _DIRECTIONS[direction])
+        given |= {f"{direction}.{key}": ((*path, direction, key), changes[key]) for key in changes if key in CHANGEABLE}
     files = NamedFiles(reader=reader, profiles=profiles)
     at = factors.setting((*path, "at"), data["at"], _AT.parse, _AT.suffix, (("event", "at"), _AT.column))
     settings = {}

@@ -45,7 +45,10 @@ def _of_family(family: str) -> CompoundKey:
     )
 
 
-DIRECTIONS = {way: KnownKeys(what=way, entries=tuple(map(swept_setting, DIRECTION_SETTINGS.values()))) for way in WAYS}
+DIRECTIONS = {
+    direction: KnownKeys(what=direction, entries=tuple(map(swept_setting, DIRECTION_SETTINGS.values())))
+    for direction in WAYS
+}
 """The settings of packets that leave one end."""
 
 LINK = KnownKeys(
@@ -63,12 +66,12 @@ LINK = KnownKeys(
         *map(swept_setting, LINK_SETTINGS.values()),
         *(
             CompoundKey(
-                name=way,
-                value=DIRECTIONS[way],
+                name=direction,
+                value=DIRECTIONS[direction],
                 unless_given="as both ways",
                 doc=f"settings for packets that leave the {end} endpoint",
             )
-            for way, end in zip(WAYS, ("first", "second"), strict=True)
+            for direction, end in zip(WAYS, ("first", "second"), strict=True)
         ),
         *map(_of_family, ADDRESSES),
     ),

@@ -95,7 +95,7 @@ class LinkTemplate:
     def state(self, assignment: Assignment) -> LinkState:
         """Its settings at one combination of levels."""
         value = self._values(assignment)
-        forward, reverse = (self._one_way(way, value) for way in WAYS)
+        forward, reverse = (self._in_direction(direction, value) for direction in WAYS)
         return LinkState(mtu_bytes=self._mtu_bytes(value), ways=(forward, reverse))
 
     def flaw(self, assignment: Assignment, wants_ipv6: bool) -> tuple[str, str] | None:
@@ -104,9 +104,9 @@ class LinkTemplate:
         row = self.state(assignment).flaw(wants_ipv6 and self.has_ipv6)
         if row is None:
             return None
-        way, key, words = row
+        direction, key, words = row
         value = self._values(assignment)
-        key = f"{way}.{key}" if f"{way}.{key}" in value else key
+        key = f"{direction}.{key}" if f"{direction}.{key}" in value else key
         return (key if key in value or "profile" not in value else "profile"), words
 
     def _values(self, assignment: Assignment) -> dict[str, Any]:
@@ -126,13 +126,17 @@ class LinkTemplate:
 
     def _usual_mtu_bytes(self, value: Mapping[str, Any]) -> int:
         """The MTU of the link's framing."""
-        is_pppoe = any(framing_of(overhead(self._one_way(way, value))).is_pppoe for way in WAYS)
+        is_pppoe = any(framing_of(overhead(self._in_direction(direction, value))).is_pppoe for direction in WAYS)
         return PPPOE_MTU_BYTES if is_pppoe else DEFAULT_MTU_BYTES
 
-    def _one_way(self, way: str, value: Mapping[str, Any]) -> dict[str, Scalar]:
+    def _in_direction(self, direction: str, value: Mapping[str, Any]) -> dict[str, Scalar]:
         """The settings of one direction. Those of both directions replace those of the profile, and its own replace
         both."""
         both = {key: item for key, item in value.items() if key in DIRECTION_SETTINGS}
-        of_direction = {key.removeprefix(f"{way}."): item for key, item in value.items() if key.startswith(f"{way}.")}
+        of_direction = {
+            key.removeprefix(f"{direction}."): item for key, item in value.items() if key.startswith(f"{direction}.")
+        }
         profile = self._profile(value)
-        return both | of_direction if profile is None else overridden(profile.way(way), both | of_direction)
+        return (
+            both | of_direction if profile is None else overridden(profile.settings_of(direction), both | of_direction)
+        )

@@ -76,9 +76,9 @@ class Profile:
     directions: tuple[dict[str, Scalar], dict[str, Scalar]]
     sources: dict[str, str]
 
-    def way(self, way: str) -> dict[str, Scalar]:
+    def settings_of(self, direction: str) -> dict[str, Scalar]:
         """The settings of a direction of a link, `forward` or `reverse`."""
-        return self.directions[WAYS.index(way)]
+        return self.directions[WAYS.index(direction)]
 
 
 class Profiles:

@@ -252,10 +252,12 @@ def _read_link(
     if name is None:
         return None
     given: dict[str, tuple[KeyPath, Any]] = {key: ((*path, key), data[key]) for key in data if key in LINK_SETTINGS}
-    for way in (way for way in WAYS if way in data):
-        of_direction = read_keys(reader, (*path, way), data[way], DIRECTIONS[way])
+    for direction in (direction for direction in WAYS if direction in data):
+        of_direction = read_keys(reader, (*path, direction), data[direction], DIRECTIONS[direction])
         given |= {
-            f"{way}.{key}": ((*path, way, key), of_direction[key]) for key in of_direction if key in DIRECTION_SETTINGS
+            f"{direction}.{key}": ((*path, direction, key), of_direction[key])
+            for key in of_direction
+            if key in DIRECTION_SETTINGS
         }
     settings: dict[str, Setting] = {}
     files = NamedFiles(reader=reader, profiles=profiles)

@@ -32,10 +32,14 @@ def _seen(reading: UnderlayReading) -> str:
     return f"{there} there and back" if there == back else f"{there} there, {back} back"
 
 
-def _of_way(way: UnderlayWay) -> str:
-    size = "path MTU not known" if way.path_mtu_bytes is None else f"path MTU {way.path_mtu_bytes} B"
-    limit = "" if way.narrowest is None else f" (limited by {way.narrowest})"
-    hops = "an unknown number of routers" if way.routers is None else f"{way.routers} router{'s'[: way.routers != 1]}"
+def _of_way(direction: UnderlayWay) -> str:
+    size = "path MTU not known" if direction.path_mtu_bytes is None else f"path MTU {direction.path_mtu_bytes} B"
+    limit = "" if direction.narrowest is None else f" (limited by {direction.narrowest})"
+    hops = (
+        "an unknown number of routers"
+        if direction.routers is None
+        else f"{direction.routers} router{'s'[: direction.routers != 1]}"
+    )
     return f"{size}{limit}, {hops}"
 
 

@@ -140,8 +140,8 @@ def _trials(trials: validity.Trials) -> JsonObject:
 
 
 def _path(described: PathDescription, baseline: str) -> JsonObject:
-    path, way = described.path, described.way
-    legs = None if way is None else way.network.legs
+    path, route = described.path, described.route
+    legs = None if route is None else route.network.legs
     return {
         "name": path.name,
         "mechanism": path.mechanism,
@@ -154,10 +154,10 @@ def _path(described: PathDescription, baseline: str) -> JsonObject:
         "client": None if legs is None else str(legs[0].source),
         "client_seen": None if legs is None else str(legs[-1].source),
         "server": None if legs is None else str(legs[0].destination),
-        "headers": None if way is None else list(way.deepest.headers),
+        "headers": None if route is None else list(route.deepest.headers),
         "links": [
             {"link": link.name, "near": near, "far": far, "headers": list(stretch.headers)}
-            for stretch in (way.stretches if way is not None else ())
+            for stretch in (route.stretches if route is not None else ())
             for link, near, far in zip(stretch.links, stretch.nodes, stretch.nodes[1:], strict=False)
         ],
         "tunnels": [asdict(tunnel) for tunnel in described.tunnels],

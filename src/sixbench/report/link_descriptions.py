@@ -84,26 +84,32 @@ def queue_words(queue: RateQueue) -> str:
     return f"{name} {', '.join(parts)}" if parts else name.removesuffix("queue") and name
 
 
-def impairments_words(way: Impairments) -> str:
+def impairments_words(impairments: Impairments) -> str:
     """Such as `delay 10 ms, jitter 2 ms normal, loss 1 %`."""
     parts = []
-    if way.delay_ns:
-        parts.append(f"delay {format_duration(way.delay_ns)}")
-    if way.delays_ns:
-        parts.append(f"delays from a file, {words.duration(way.mean_delay_ns)} on average")
-    if way.jitter_ns:
-        correlated = f", correlation {_percent(way.jitter_correlation)}" if way.jitter_correlation else ""
-        parts.append(f"jitter {format_duration(way.jitter_ns)} {way.distribution}{correlated}")
-    if isinstance(way.loss, GilbertElliott):
-        parts.append(f"loss {_percent(way.loss.ratio)} in bursts")
-    elif way.loss is not None:
-        parts.append(_chosen("loss", way.loss))
-    named = (("duplicates", way.duplicate), ("corruption", way.corrupt), ("overtaking", way.overtaking))
+    if impairments.delay_ns:
+        parts.append(f"delay {format_duration(impairments.delay_ns)}")
+    if impairments.delays_ns:
+        parts.append(f"delays from a file, {words.duration(impairments.mean_delay_ns)} on average")
+    if impairments.jitter_ns:
+        correlated = (
+            f", correlation {_percent(impairments.jitter_correlation)}" if impairments.jitter_correlation else ""
+        )
+        parts.append(f"jitter {format_duration(impairments.jitter_ns)} {impairments.distribution}{correlated}")
+    if isinstance(impairments.loss, GilbertElliott):
+        parts.append(f"loss {_percent(impairments.loss.ratio)} in bursts")
+    elif impairments.loss is not None:
+        parts.append(_chosen("loss", impairments.loss))
+    named = (
+        ("duplicates", impairments.duplicate),
+        ("corruption", impairments.corrupt),
+        ("overtaking", impairments.overtaking),
+    )
     parts += [_chosen(name, chosen) for name, chosen in named if chosen is not None]
-    if way.in_order:
+    if impairments.in_order:
         parts.append("in order")
-    if way.late:
-        parts.append(f"{words.count(len(way.late), 'listed packet')} late by {way.late_by}")
+    if impairments.late:
+        parts.append(f"{words.count(len(impairments.late), 'listed packet')} late by {impairments.late_by}")
     return ", ".join(parts)
 
 

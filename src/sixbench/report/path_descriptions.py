@@ -29,7 +29,7 @@ class PathDescription:
 
     Attributes:
         engines: who executed it, as the records name them; what the experiment says where there is no record.
-        way: on the first network; None where it is not known.
+        route: on the first network; None where it is not known.
         tunnels: the ends of its tunnels.
         install_ns: how long each installation took.
     """
@@ -37,7 +37,7 @@ class PathDescription:
     path: Path
     role: str
     engines: list[str]
-    way: PathRoute | None
+    route: PathRoute | None
     tunnels: list[TunnelDescription]
     install_ns: list[int]
     evidence: PathSums
@@ -68,8 +68,8 @@ def path_descriptions(run: Run) -> list[PathDescription]:
                 path=path,
                 role=_role(path, experiment.baseline),
                 engines=engines,
-                way=ways[0] if ways else None,
-                tunnels=_tunnels([way for way in ways if way is not None]),
+                route=ways[0] if ways else None,
+                tunnels=_tunnels([route for route in ways if route is not None]),
                 install_ns=_install_ns(run.manifest, path),
                 evidence=path_evidence,
             )
@@ -88,8 +88,8 @@ def _unlike(topologies: tuple[Topology, ...]) -> list[Topology]:
 
 def _tunnels(ways: list[PathRoute]) -> list[TunnelDescription]:
     mtus: dict[tuple[str, str, str], dict[int, None]] = {}
-    for way in ways:
-        for tunnel in way.network.tunnels:
+    for route in ways:
+        for tunnel in route.network.tunnels:
             mtus.setdefault((tunnel.node, tunnel.device, str(tunnel.local)), {}).setdefault(tunnel.mtu_bytes)
     return [
         TunnelDescription(node=node, device=device, local=local, mtu_bytes=sorted(values))

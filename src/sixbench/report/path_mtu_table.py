@@ -17,13 +17,13 @@ from .result_text import ResultText
 
 def path_mtu_table(records: Sequence[TrialRecord]) -> str:
     """A column a direction and path, and below it the verdict on each path."""
-    ways = [(f"{record.path} {name}", way) for record in records for name, way in directions(record)]
-    if not ways:
+    results = [(f"{record.path} {name}", result) for record in records for name, result in directions(record)]
+    if not results:
         return ""
-    path_mtus = [PathMtu.model_validate(way) for _, way in ways]
-    rows = [["", *(name for name, _ in ways)]]
+    path_mtus = [PathMtu.model_validate(result) for _, result in results]
+    rows = [["", *(name for name, _ in results)]]
     rows += [[label, *map(cell, path_mtus)] for label, cell in _ROWS]
-    rows.append(["verdict", *(direction_verdict(way) or words.MISSING for _, way in ways)])
+    rows.append(["verdict", *(direction_verdict(result) or words.MISSING for _, result in results)])
     verdicts = [
         f"  verdict on {record.path}: "
         f"{verdict(record.client, record.server) or 'none, for a direction could not be judged'}\n"
@@ -37,24 +37,27 @@ def directions(record: TrialRecord) -> list[tuple[str, Mapping[str, Any]]]:
     return [("sent", record.client["forward"]), ("received", record.server["reverse"])]
 
 
-def facts(way: Mapping[str, Any]) -> list[tuple[str, str]]:
+def facts(result: Mapping[str, Any]) -> list[tuple[str, str]]:
     """All that was found of a direction: label and value."""
-    path_mtu = PathMtu.model_validate(way)
-    return [*((label, cell(path_mtu)) for label, cell in _ROWS), ("verdict", direction_verdict(way) or words.MISSING)]
+    path_mtu = PathMtu.model_validate(result)
+    return [
+        *((label, cell(path_mtu)) for label, cell in _ROWS),
+        ("verdict", direction_verdict(result) or words.MISSING),
+    ]
 
 
 def _bytes(size_bytes: int | None) -> str:
     return words.MISSING if size_bytes is None else f"{size_bytes} B"
 
 
-def _kernel(way: PathMtu) -> str:
-    if way.kernel_bytes is None:
+def _kernel(path_mtu: PathMtu) -> str:
+    if path_mtu.kernel_bytes is None:
         return words.MISSING
-    return _bytes(way.kernel_bytes) + ("" if way.kernel.confirmed else " (not confirmed)")
+    return _bytes(path_mtu.kernel_bytes) + ("" if path_mtu.kernel.confirmed else " (not confirmed)")
 
 
-def _tcp(way: PathMtu) -> str:
-    return "stalled" if way.tcp.stalled else _bytes(way.tcp_bytes)
+def _tcp(path_mtu: PathMtu) -> str:
+    return "stalled" if path_mtu.tcp.stalled else _bytes(path_mtu.tcp_bytes)
 
 
 def _hop(hop: PathHop) -> str:
@@ -71,8 +74,8 @@ def _hop(hop: PathHop) -> str:
     return known_as.strip(" ()") or "unknown hop"
 
 
-def _time(way: PathMtu, name: str) -> str:
-    return words.quantity((way.converged_ns or {}).get(name), "ns")
+def _time(path_mtu: PathMtu, name: str) -> str:
+    return words.quantity((path_mtu.converged_ns or {}).get(name), "ns")
 
 
 def _count(count: int | None) -> str:
@@ -80,19 +83,19 @@ def _count(count: int | None) -> str:
 
 
 _ROWS: Sequence[tuple[str, Callable[[PathMtu], str]]] = (
-    ("interface's MTU", lambda way: _bytes(way.interface_bytes)),
+    ("interface's MTU", lambda path_mtu: _bytes(path_mtu.interface_bytes)),
     ("kernel learned from ICMP", _kernel),
-    ("probing found", lambda way: _bytes(way.probed_bytes)),
+    ("probing found", lambda path_mtu: _bytes(path_mtu.probed_bytes)),
     ("TCP settled on", _tcp),
-    ("limited by", lambda way: _hop(way.limiting_hop)),
-    ("black hole after", lambda way: _hop(way.black_hole)),
-    ("routers on the way", lambda way: _count(way.routers)),
-    ("time to learn from ICMP", lambda way: _time(way, "kernel")),
-    ("time to find by probing", lambda way: _time(way, "probed")),
-    ("time until TCP fits", lambda way: _time(way, "tcp")),
-    ("probes", lambda way: _count(way.probes)),
-    ("bytes of probes", lambda way: _count(way.probe_bytes)),
-    ("lost probes", lambda way: _count(way.lost_probes)),
+    ("limited by", lambda path_mtu: _hop(path_mtu.limiting_hop)),
+    ("black hole after", lambda path_mtu: _hop(path_mtu.black_hole)),
+    ("routers on the way", lambda path_mtu: _count(path_mtu.routers)),
+    ("time to learn from ICMP", lambda path_mtu: _time(path_mtu, "kernel")),
+    ("time to find by probing", lambda path_mtu: _time(path_mtu, "probed")),
+    ("time until TCP fits", lambda path_mtu: _time(path_mtu, "tcp")),
+    ("probes", lambda path_mtu: _count(path_mtu.probes)),
+    ("bytes of probes", lambda path_mtu: _count(path_mtu.probe_bytes)),
+    ("lost probes", lambda path_mtu: _count(path_mtu.lost_probes)),
 )
 
 PATH_MTU = ResultText(

@@ -161,11 +161,11 @@ def programs_table(analysis: Analysis) -> Table | None:
 def headers(described: PathDescription) -> str:
     """The headers on the link that has most of them: `IPv6 in IPv4`. Where nodes translate or relay packets on the way,
     those of all links: `IPv6, then IPv4`."""
-    way = described.way
-    if way is not None and (way.network.translators or way.network.relays):
-        return ", then ".join(words.stack(stretch.headers) for stretch in way.stretches)
-    if way is not None:
-        return words.stack(way.deepest.headers)
+    route = described.route
+    if route is not None and (route.network.translators or route.network.relays):
+        return ", then ".join(words.stack(stretch.headers) for stretch in route.stretches)
+    if route is not None:
+        return words.stack(route.deepest.headers)
     middle = described.evidence.of(PacketSum).middle
     return ", ".join(words.protocols(claimed) for claimed in middle.claimed) if middle else ""
 
@@ -203,9 +203,9 @@ def _packets(count: CountIncrease | None) -> int:
 
 
 def _ends(described: PathDescription) -> str:
-    if described.way is None:
+    if described.route is None:
         return ""
-    first, last = described.way.network.legs[0], described.way.network.legs[-1]
+    first, last = described.route.network.legs[0], described.route.network.legs[-1]
     seen = f" (seen as {last.source})" if last.source != first.source else ""
     last_destination = f" ({last.destination})" if last.destination != first.destination else ""
     return f"{first.source}{seen} to {first.destination}{last_destination}"

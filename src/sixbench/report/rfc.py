@@ -69,21 +69,21 @@ def _throughputs(
     if plain is not None:
         columns.append(words_column("traffic", lambda item: item.at_size.traffic))
     if len(at_sizes[0].goals) > 1:
-        columns.append(words_column("goal", lambda item: item.found.goal.name))
-    columns.append(number_column("frames/s", lambda item: _rate(item.found.bounds.lower_pps)))
+        columns.append(words_column("goal", lambda item: item.throughput.goal.name))
+    columns.append(number_column("frames/s", lambda item: _rate(item.throughput.bounds.lower_pps)))
     if plain is not None:
-        columns.append(number_column("of plain", lambda item: _share(item.at_size, item.found, plain)))
+        columns.append(number_column("of plain", lambda item: _share(item.at_size, item.throughput, plain)))
     columns += [
-        number_column("under", lambda item: _rate(item.found.bounds.upper_pps)),
+        number_column("under", lambda item: _rate(item.throughput.bounds.upper_pps)),
         number_column("line", lambda item: _rate(item.at_size.line_pps)),
         number_column(
             "tester", lambda item: words.MISSING if item.at_size.is_tester else _rate(item.at_size.tester_pps)
         ),
-        number_column("trials", lambda item: str(item.found.trials)),
-        number_column("refused", lambda item: str(item.found.refused or "")),
-        words_column("remark", lambda item: _remark(item.at_size, item.found)),
+        number_column("trials", lambda item: str(item.throughput.trials)),
+        number_column("refused", lambda item: str(item.throughput.refused or "")),
+        words_column("remark", lambda item: _remark(item.at_size, item.throughput)),
     ]
-    items = [_OfGoal(at_size=at_size, found=goal) for at_size in at_sizes for goal in at_size.goals]
+    items = [_OfGoal(at_size=at_size, throughput=goal) for at_size in at_sizes for goal in at_size.goals]
     return without_empty(table_in(title, columns, items))
 
 
@@ -92,7 +92,7 @@ class _OfGoal:
     """The throughput for one goal."""
 
     at_size: AtSize
-    found: Throughput
+    throughput: Throughput
 
 
 def _share(at_size: AtSize, throughput: Throughput, plain: Mapping[tuple[str, int], float | None]) -> str:

@@ -139,7 +139,7 @@ class UnderlayReading:
     @property
     def path_mtu_bytes(self) -> int | None:
         """The largest packet that arrives in both directions. None: it is not known."""
-        sizes = [None if way is None else way.path_mtu_bytes for way in (self.there, self.back)]
+        sizes = [None if direction is None else direction.path_mtu_bytes for direction in (self.there, self.back)]
         known = [size for size in sizes if size is not None]
         return min(known) if len(known) == len(sizes) else None
 

@@ -44,7 +44,8 @@ def expected_amid_changes(
     starts_ns = int(params.get("warmup_ns", 0))
     ends_ns = starts_ns + int(params["duration_ns"])
     round_trip_ns = sum(
-        max(way.impairments.mean_delay_ns for state in link.states for way in state) * 2 for link in topology.wires
+        max(direction.impairments.mean_delay_ns for state in link.states for direction in state) * 2
+        for link in topology.wires
     )
     if round_trip_ns > MAX_ROUND_TRIP_SHARE * (ends_ns - starts_ns):
         return {}

@@ -104,14 +104,14 @@ def packet(
         raise ValueError(f'no route leads from "{client}" to "{server}" over IPv{family}')
     walk = _Walk(network, engine, known or {})
     source_policy = _with_settings(policy, family, network, client)
-    way = list(enumerate(crossings))
+    numbered = list(enumerate(crossings))
     ends = _Ends(source=client, destination=server, family=family)
     try:
-        pieces = walk.sent(ends, way, 0, payload_bytes, source_policy)
+        pieces = walk.sent(ends, numbered, 0, payload_bytes, source_policy)
     except TooLong as error:
         walk.reasons.append(f"{client} does not send it: {error}")
         return walk.attempt("refused")
-    arrived = walk.cross(pieces, ends, way)
+    arrived = walk.cross(pieces, ends, numbered)
     return walk.attempt("delivered" if walk.delivered(arrived, server, network.legs[-1].family) else "lost")
 
 
@@ -128,17 +128,17 @@ class _Ends:
     family: Family
 
 
-def _passages(way: _NumberedCrossings, depth: int) -> Iterator[tuple[Passage, _NumberedCrossings]]:
+def _passages(numbered: _NumberedCrossings, depth: int) -> Iterator[tuple[Passage, _NumberedCrossings]]:
     """The links over which packets inside so many tunnels go as they are, each with its wires: those of its carrier
     where it is a tunnel."""
 
-    def passage(numbered: tuple[int, Crossing]) -> Passage:
-        crossing = numbered[1]
+    def passage(wire: tuple[int, Crossing]) -> Passage:
+        crossing = wire[1]
         if len(crossing.tunnels) > depth:
             return crossing.tunnels[-1 - depth]
         return Passage(link=crossing.link, near=crossing.near, far=crossing.far)
 
-    return ((result, list(wires)) for result, wires in groupby(way, key=passage))
+    return ((result, list(wires)) for result, wires in groupby(numbered, key=passage))
 
 
 class _Walk:
@@ -165,20 +165,22 @@ class _Walk:
             learned_mtus=self._learned_mtus,
         )
 
-    def sent(self, ends: _Ends, way: _NumberedCrossings, depth: int, payload_bytes: int, policy: Policy) -> list[Piece]:
+    def sent(
+        self, ends: _Ends, numbered: _NumberedCrossings, depth: int, payload_bytes: int, policy: Policy
+    ) -> list[Piece]:
         """A packet as it leaves its source. Raises `TooLong` where the source refuses."""
-        first, _ = next(_passages(way, depth))
+        first, _ = next(_passages(numbered, depth))
         known_bytes = self._known.get((ends.source, ends.destination))
         pieces = originate(payload_bytes, ends.family, policy, first.link.mtu_bytes, known_bytes)
         if len(pieces) > 1:
             self._cut(ends.source, ends.family, len(pieces))
         return pieces
 
-    def cross(self, pieces: list[Piece], ends: _Ends, way: _NumberedCrossings, depth: int = 0) -> list[Piece]:
+    def cross(self, pieces: list[Piece], ends: _Ends, numbered: _NumberedCrossings, depth: int = 0) -> list[Piece]:
         """The pieces that arrive at the other end. `depth`: how many tunnels they are in."""
         passed: list[str] = []
         family = ends.family
-        for passage, wires in _passages(way, depth):
+        for passage, wires in _passages(numbered, depth):
             following = wires[0][1].leg.family if depth == 0 else family
             if following != family:
                 pieces = self._translated(pieces, [*passed, passage.near], ends, following)
@@ -245,9 +247,9 @@ class _Walk:
         return through
 
     def _tunnelled(
-        self, pieces: list[Piece], tunnel: Passage, family: Family, way: _NumberedCrossings, depth: int
+        self, pieces: list[Piece], tunnel: Passage, family: Family, numbered: _NumberedCrossings, depth: int
     ) -> list[Piece]:
-        """The pieces that come out of a tunnel, whose wires are `way`."""
+        """The pieces that come out of a tunnel, whose wires are `numbered`."""
         link, entry = tunnel.link, tunnel.near
         ends = _Ends(source=entry, destination=tunnel.far, family=link.carrier)
         more_bytes = sum(HEADERS[name].size_bytes for name in link.headers[1:])
@@ -255,14 +257,14 @@ class _Walk:
         through = []
         for piece in pieces:
             payload_bytes = piece.size_bytes(family) + more_bytes
-            self._check_engine(piece, tunnel, payload_bytes, way, depth)
+            self._check_engine(piece, tunnel, payload_bytes, numbered, depth)
             try:
-                outer = self.sent(ends, way, depth, payload_bytes, policy)
+                outer = self.sent(ends, numbered, depth, payload_bytes, policy)
             except TooLong as error:
                 raise NotPredicted(
                     f"the errors of {entry} about packets that do not fit its tunnel {link.end_of(entry).name}: {error}"
                 ) from error
-            arrived = self.cross(outer, ends, way, depth)
+            arrived = self.cross(outer, ends, numbered, depth)
             if self.delivered(arrived, tunnel.far, link.carrier):
                 through.append(piece)
         return through
@@ -276,7 +278,7 @@ class _Walk:
         )
 
     def _check_engine(
-        self, piece: Piece, tunnel: Passage, payload_bytes: int, way: _NumberedCrossings, depth: int
+        self, piece: Piece, tunnel: Passage, payload_bytes: int, numbered: _NumberedCrossings, depth: int
     ) -> None:
         """Raises `NotPredicted` for a packet that does not fit the carrier of one of Linux's own tunnels. Tunnels over
         IPv6 do not send it, nor do tunnels over IPv4 if the packet has DF. They tell its source of an MTU of the
@@ -285,7 +287,7 @@ class _Walk:
             return
         carrier = tunnel.link.carrier
         size_bytes = header_of(carrier).size_bytes + payload_bytes
-        fits = size_bytes <= min(below.link.mtu_bytes for below, _ in _passages(way, depth))
+        fits = size_bytes <= min(below.link.mtu_bytes for below, _ in _passages(numbered, depth))
         if not fits and (carrier == 6 or piece.is_df):
             raise NotPredicted(
                 f"the fate of packets that do not fit the carrier of the kernel's tunnel at {tunnel.near}"

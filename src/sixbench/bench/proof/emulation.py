@@ -40,7 +40,9 @@ def assess(topology: Topology, records: Mapping[str, EmulateAnswer]) -> Emulated
         if not link.is_emulated:
             continue
         if link.emulator == "netem":
-            settings = {way: netem(impairments) for way, impairments in zip(WAYS, link.impairments, strict=True)}
+            settings = {
+                direction: netem(impairments) for direction, impairments in zip(WAYS, link.impairments, strict=True)
+            }
             links[link.name] = EmulatedLink(emulator="netem", settings=settings)
             continue
         record = records.get(link.name)
@@ -50,11 +52,11 @@ def assess(topology: Topology, records: Mapping[str, EmulateAnswer]) -> Emulated
             continue
         forward, reverse = map(emulated_way, record.ways)
         links[link.name] = EmulatedLink(emulator="user", forward=forward, reverse=reverse)
-        for number, (way, done) in enumerate(zip(WAYS, record.ways, strict=True)):
+        for number, (direction, done) in enumerate(zip(WAYS, record.ways, strict=True)):
             delays_ns = [state[number].impairments.mean_delay_ns for state in link.states]
             reason = _behind(min(filter(None, delays_ns), default=0), done)
             if reason is not None:
-                words = f"the emulator of {link.name} ({way}) {reason}"
+                words = f"the emulator of {link.name} ({direction}) {reason}"
                 invalid.append(Reason(kind=ReasonKind.EMULATOR_LATE, text=words))
     return Emulated(links=links, invalid=invalid)
 

@@ -102,20 +102,20 @@ class LegMatch:
         self.hop_limits.update(difference.hop_limits)
 
     def _compare(self, stack: str, seen: Sequence[IpHeader]) -> _Difference | None:
-        """Differences of a packet from the nearest way; None where no way has its headers."""
-        ways = [
+        """Differences of a packet from the nearest leg; None where no leg has its headers."""
+        legs = [
             _LegCrossing(crossing=crossing, is_forward=is_forward, destinations=self.destinations)
             for crossing in self.crossings
             if stack_name(crossing.headers) == stack
             for is_forward in (True, False)
         ]
-        if not ways:
+        if not legs:
             return None
-        others = min((way.other_addresses(seen) for way in ways), key=len)
+        others = min((leg.other_addresses(seen) for leg in legs), key=len)
         if others or self.chooses_hop_limits:
             return _Difference(addresses=others[:1])
-        taken = [way for way in ways if not way.other_addresses(seen)]
-        return _Difference(hop_limits=min((way.other_hop_limits(seen) for way in taken), key=len)[:1])
+        taken = [leg for leg in legs if not leg.other_addresses(seen)]
+        return _Difference(hop_limits=min((leg.other_hop_limits(seen) for leg in taken), key=len)[:1])
 
     def reasons(self, place: str) -> list[Reason]:
         """Their objections to the trial. `place`: where they were seen, in words."""

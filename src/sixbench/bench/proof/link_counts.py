@@ -105,12 +105,12 @@ def _crossed(view: Viewpoint, before: Counters, after: Counters) -> tuple[int, i
     early, late = (counters[node].interfaces.get(name) for counters in (before, after))
     if early is None or late is None:
         return None
-    way, text = ("tx", "Out") if view.towards_server else ("rx", "In")
+    prefix, text = ("tx", "Out") if view.towards_server else ("rx", "In")
     names = [f"{text}{what}" for what in UPKEEP]
     groups = [counters[node].snmp.get("Icmp6", {}) for counters in (before, after)]
     upkeep = sum(groups[1].get(what, 0) - groups[0].get(what, 0) for what in names)
     return (
-        late.counts[f"{way}_packets"] - early.counts[f"{way}_packets"],
-        late.counts[f"{way}_bytes"] - early.counts[f"{way}_bytes"],
+        late.counts[f"{prefix}_packets"] - early.counts[f"{prefix}_packets"],
+        late.counts[f"{prefix}_bytes"] - early.counts[f"{prefix}_bytes"],
         upkeep + UNCOUNTED_UPKEEP,
     )

@@ -157,7 +157,7 @@ def _flows(client: Result, server: Result) -> list[tuple[Result, Result]]:
         parts = ((client["parts"][name], server["parts"][name]) for name in client["parts"])
         return [flow for part in parts for flow in _flows(*part)]
     ends = {**client, **server}
-    names = [(f"{way}_sender", f"{way}_receiver") for way in ("forward", "reverse")]
+    names = [(f"{direction}_sender", f"{direction}_receiver") for direction in ("forward", "reverse")]
     return [(ends[sender], ends[receiver]) for sender, receiver in names if {sender, receiver} <= ends.keys()] or [
         (client, server)
     ]

@@ -30,15 +30,15 @@ LIMIT = UncertaintyLimit(absolute=50_000, relative=0.02)
 """50 us, which a busy machine's scheduler takes for itself, and 2 % of longer delays."""
 
 
-def emulated(record: TrialRecord, way: str) -> EmulatedWay:
+def emulated(record: TrialRecord, direction: str) -> EmulatedWay:
     """Counts of the emulator of the only emulated link, one way. Nothing is known of it where there are several."""
     links = record.evidence.emulation or {}
-    return next(iter(links.values())).way(way) if len(links) == 1 else EmulatedWay()
+    return next(iter(links.values())).direction(direction) if len(links) == 1 else EmulatedWay()
 
 
 def _given_ns(record: TrialRecord, ways: tuple[str, ...]) -> float | None:
     """The mean delay that the emulator gave."""
-    delays = [emulated(record, way).delay for way in ways]
+    delays = [emulated(record, direction).delay for direction in ways]
     means = [delay.mean for delay in delays if delay is not None and delay.mean is not None]
     return float(sum(means)) if len(means) == len(ways) else None
 

@@ -68,7 +68,7 @@ class EmulatedLink(Kept):
     forward: EmulatedWay | None = None
     reverse: EmulatedWay | None = None
 
-    def way(self, name: str) -> EmulatedWay:
+    def direction(self, name: str) -> EmulatedWay:
         """Counts in a direction of `model.emulation.WAYS`. Nothing is known of it where the emulator is not ours."""
         return {"forward": self.forward, "reverse": self.reverse}[name] or EmulatedWay()
 

@@ -39,7 +39,7 @@ def verdict(client: Result, server: Result) -> VerdictName | None:
     """The verdict on a path by the results of a trial: the worse one of its directions. None where one of them could
     not be judged."""
     ways = (client["forward"], server["reverse"])
-    verdicts = [direction_verdict(way) for way in ways]
+    verdicts = [direction_verdict(result) for result in ways]
     names = [name for name in verdicts if name is not None]
     if len(names) < len(ways):
         return None
@@ -48,15 +48,15 @@ def verdict(client: Result, server: Result) -> VerdictName | None:
     return max(names, key=VERDICTS.index)
 
 
-def direction_verdict(way: Result) -> VerdictName | None:
+def direction_verdict(result: Result) -> VerdictName | None:
     """The verdict on a `forward` or a `reverse` of docs/protocol.md. None where nothing was acknowledged."""
-    probed, interface = way.get("probed_bytes"), way.get("interface_bytes")
+    probed, interface = result.get("probed_bytes"), result.get("interface_bytes")
     if probed is None or interface is None:
         return None
-    kernel, stalled = way["kernel"], way["tcp"]["stalled"]
-    if "black_hole" in way or (kernel["silent"] and probed < way["kernel_bytes"]):
+    kernel, stalled = result["kernel"], result["tcp"]["stalled"]
+    if "black_hole" in result or (kernel["silent"] and probed < result["kernel_bytes"]):
         return "black-hole" if stalled else "discovered-by-probing"
-    if stalled or not kernel["confirmed"] or way["kernel_bytes"] != probed:
+    if stalled or not kernel["confirmed"] or result["kernel_bytes"] != probed:
         return "inconsistent"
     return "fine" if probed == interface else "discovered-by-icmp"
 
@@ -65,16 +65,16 @@ def _summarise(params: Params, client: Result, server: Result) -> TrialMeasureme
     measured = TrialMeasurements()
     forward, reverse = client["forward"], server["reverse"]
     metrics = measured.metrics
-    for way, name, suffix in ((forward, "forward", ""), (reverse, "reverse", "_reverse")):
-        if way.get("probed_bytes") is None:
+    for result, name, suffix in ((forward, "forward", ""), (reverse, "reverse", "_reverse")):
+        if result.get("probed_bytes") is None:
             words = f"{name}: no datagram was acknowledged, not even of the smallest size"
             measured.reject(ReasonKind.NOTHING_ARRIVED, words)
-        _put(metrics, f"pmtu_{name}_bytes", _largest_proven(way))
-        _put(metrics, f"pmtu_kernel{suffix}_bytes", way.get("kernel_bytes"))
-        _put(metrics, f"pmtu_tcp{suffix}_bytes", way.get("tcp_bytes"))
-        _put(metrics, f"black_hole_hop{suffix}", way.get("black_hole", {}).get("index"))
-        if way["tcp"]["stalled"]:
-            measured.notes.append(f"{name}: TCP stalled after {way['tcp'].get('bytes_acked', 0)} bytes")
+        _put(metrics, f"pmtu_{name}_bytes", _largest_proven(result))
+        _put(metrics, f"pmtu_kernel{suffix}_bytes", result.get("kernel_bytes"))
+        _put(metrics, f"pmtu_tcp{suffix}_bytes", result.get("tcp_bytes"))
+        _put(metrics, f"black_hole_hop{suffix}", result.get("black_hole", {}).get("index"))
+        if result["tcp"]["stalled"]:
+            measured.notes.append(f"{name}: TCP stalled after {result['tcp'].get('bytes_acked', 0)} bytes")
     _put(metrics, "pmtu_probed_bytes", forward.get("probed_bytes"))
     times = forward.get("converged_ns", {})
     _put(metrics, "pmtu_converge_ns", times.get("probed"))
@@ -104,20 +104,20 @@ def _put(metrics: dict[str, float], column: str, value: float | None) -> None:
         metrics[column] = float(value)
 
 
-def _largest_proven(way: Mapping[str, Any]) -> int | None:
+def _largest_proven(result: Mapping[str, Any]) -> int | None:
     """The largest packet that is known to have arrived, whichever method found it."""
-    confirmed = way["kernel_bytes"] if way.get("kernel", {}).get("confirmed") else None
-    sizes = [size for size in (way.get("probed_bytes"), confirmed, way.get("tcp_bytes")) if size is not None]
+    confirmed = result["kernel_bytes"] if result.get("kernel", {}).get("confirmed") else None
+    sizes = [size for size in (result.get("probed_bytes"), confirmed, result.get("tcp_bytes")) if size is not None]
     return max(sizes, default=None)
 
 
-def _words(way: Mapping[str, Any]) -> str:
+def _words(result: Mapping[str, Any]) -> str:
     """The verdict on a direction, with its path MTU and the hop that limits it."""
-    text = direction_verdict(way)
+    text = direction_verdict(result)
     if text == "fine":
-        return f"fine, {way['probed_bytes']} bytes"
-    hop = way.get("black_hole") or way.get("limiting_hop") or {}
-    return f"{text}, {way['probed_bytes']} bytes{_place(hop)}"
+        return f"fine, {result['probed_bytes']} bytes"
+    hop = result.get("black_hole") or result.get("limiting_hop") or {}
+    return f"{text}, {result['probed_bytes']} bytes{_place(hop)}"
 
 
 def _place(hop: Mapping[str, Any]) -> str:

@@ -35,12 +35,12 @@ class EmulatedDirection:
     @property
     def packets(self) -> int:
         """The packets of all trials that counted them."""
-        return sum(filter(None, (way.packets for way in self.ways)))
+        return sum(filter(None, (direction.packets for direction in self.ways)))
 
     @property
     def lost(self) -> int:
         """The packets of these that were lost."""
-        return sum(filter(None, (way.lost for way in self.ways)))
+        return sum(filter(None, (direction.lost for direction in self.ways)))
 
     @property
     def lost_text(self) -> str:
@@ -63,10 +63,16 @@ _COLUMNS: tuple[ColumnOf[EmulatedDirection], ...] = (
     _TRIALS,
     _PACKETS,
     number_column("lost", lambda item: item.lost_text),
-    number_column("delay", lambda item: _median(way.delay.p50 for way in item.ways if way.delay is not None)),
-    number_column("late by", lambda item: _median(way.lateness.p50 for way in item.ways if way.lateness is not None)),
     number_column(
-        "late by, 99 %", lambda item: _median(way.lateness.p99 for way in item.ways if way.lateness is not None)
+        "delay", lambda item: _median(direction.delay.p50 for direction in item.ways if direction.delay is not None)
+    ),
+    number_column(
+        "late by",
+        lambda item: _median(direction.lateness.p50 for direction in item.ways if direction.lateness is not None),
+    ),
+    number_column(
+        "late by, 99 %",
+        lambda item: _median(direction.lateness.p99 for direction in item.ways if direction.lateness is not None),
     ),
 )
 _NOT_BRIEF = (_EMULATOR, _TRIALS, _PACKETS)
@@ -96,14 +102,14 @@ def emulated_directions(run: Run) -> list[EmulatedDirection]:
             emulated = emulation.get(link.name)
             if emulated is None:
                 continue
-            for number, (way, end) in enumerate(zip(WAYS, link.ends, strict=True)):
+            for number, (direction, end) in enumerate(zip(WAYS, link.ends, strict=True)):
                 configured = _configured(link, number, combination.events)
                 if configured:
-                    direction = EmulatedDirection(
+                    row = EmulatedDirection(
                         link=link.name, node=end.node, emulator=emulated.emulator, configured=configured
                     )
                     place = (link.name, end.node, emulated.emulator, configured)
-                    directions.setdefault(place, direction).ways.append(emulated.way(way))
+                    directions.setdefault(place, row).ways.append(emulated.direction(direction))
     return list(directions.values())
 
 

@@ -58,9 +58,9 @@ class _Shape:
             _values([direction.rate_bps for direction in directions], "_bps") or "no rate limit",
             " / ".join(sorted({direction.overhead for direction in directions} - {ETHERNET_FRAMING.name})),
             f"MTU {_values([link.mtu_bytes for link in links], '')}",
-            _marked("delay", _values([way.mean_delay_ns or None for way in ways], "_ns")),
-            _marked("jitter", _values([way.jitter_ns or None for way in ways], "_ns")),
-            _marked("loss", _values([way.loss_ratio or None for way in ways], "_ratio")),
+            _marked("delay", _values([impairments.mean_delay_ns or None for impairments in ways], "_ns")),
+            _marked("jitter", _values([impairments.jitter_ns or None for impairments in ways], "_ns")),
+            _marked("loss", _values([impairments.loss_ratio or None for impairments in ways], "_ratio")),
             _marked("queue", _values([queue.limit_bytes for queue in queues], "_bytes")),
             _marked("queue", _values([queue.limit_ns for queue in queues], "_ns")),
             _marked("queue", _values([queue.limit_packets for queue in queues], "_packets")),
@@ -99,14 +99,14 @@ def _caption(shape: _Shape, paths: Sequence[PathDescription]) -> str:
         "Squares are hosts, circles are routers. Below them is the way of each path from end host to end host, with "
         "its packets."
     )
-    if any(described.way is not None and described.way.deepest.tunnels for described in paths):
+    if any(described.route is not None and described.route.deepest.tunnels for described in paths):
         text += (
             " A pipe is a tunnel, in the colour of its outer packets (blue: IPv4, orange: IPv6). The nodes at its "
             "small squares encapsulate what goes in and decapsulate what comes out."
         )
-    if any(described.way is not None and described.way.network.translators for described in paths):
+    if any(described.route is not None and described.route.network.translators for described in paths):
         text += " A diamond is a node that translates packets to the other family."
-    if any(described.way is not None and described.way.network.relays for described in paths):
+    if any(described.route is not None and described.route.network.relays for described in paths):
         text += " A diamond between two families is also a relay, with connections of its own on either side."
     common = _common_label(shape)
     if common is not None:

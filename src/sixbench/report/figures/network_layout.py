@@ -100,9 +100,9 @@ class NetworkLayout:
         row = {node: self.at(self.places.squares[node])[0] for node in self.places.route} if is_row else {}
         results = []
         for path in paths:
-            nodes = list(dict.fromkeys(path.way.nodes)) if path.way else list(self.places.route)
+            nodes = list(dict.fromkeys(path.route.nodes)) if path.route else list(self.places.route)
             has_own_row = not row or nodes != list(row)
-            if has_own_row and path.way is None:
+            if has_own_row and path.route is None:
                 continue
             step = (self.span[1] - self.span[0]) / max(1, len(nodes) - 1)
             spread = {node: self.span[0] + index * step for index, node in enumerate(nodes)}

@@ -59,8 +59,8 @@ class Strip:
 
     @property
     def _way_in(self) -> float:
-        way = self.described.way
-        carried = way is not None and any(stretch.tunnels for stretch in way.stretches)
+        route = self.described.route
+        carried = route is not None and any(stretch.tunnels for stretch in route.stretches)
         return _TUNNEL_IN if carried else _PLAIN_IN
 
     @property
@@ -81,17 +81,17 @@ class Strip:
                 [end], [y_in], marker="o", markersize=4, color=self.look.colour, markerfacecolor=self.look.face,
                 zorder=4,
             )  # fmt: skip
-        way = self.described.way
-        if way is not None:
-            for stretch in way.stretches:
+        route = self.described.route
+        if route is not None:
+            for stretch in route.stretches:
                 self._stretch(axes, stretch, y_in)
-            for device in (*way.network.translators, *way.network.relays):
+            for device in (*route.network.translators, *route.network.relays):
                 axes.plot(
                     [self.places[device.node]], [y_in], marker="D", markersize=5.5, color=self.look.colour,
                     markeredgecolor="white", markeredgewidth=0.7, zorder=5,
                 )  # fmt: skip
             if self.names:
-                self._names(axes, way, y_in)
+                self._names(axes, route, y_in)
 
     def _title(self, axes: Axes, left_in: float, y_in: float, top_in: float) -> None:
         described = self.described
@@ -162,14 +162,14 @@ class Strip:
         known = " / ".join(texts) if len(texts) <= 3 else f"{texts[0]} to {texts[-1]}"
         return f"{', '.join(devices)}{f', MTU {known}' if known else ''}"
 
-    def _names(self, axes: Axes, way: PathRoute, y_in: float) -> None:
+    def _names(self, axes: Axes, route: PathRoute, y_in: float) -> None:
         """Writes the names of all nodes, or of those where something happens if there are many."""
-        shown: Sequence[str] = list(dict.fromkeys(way.nodes))
+        shown: Sequence[str] = list(dict.fromkeys(route.nodes))
         if len(shown) > _MOST_NAMES:
-            shown = list(dict.fromkeys(node for s in way.stretches for node in (s.nodes[0], s.nodes[-1])))
+            shown = list(dict.fromkeys(node for s in route.stretches for node in (s.nodes[0], s.nodes[-1])))
         size_pt = max(6.0, self.least_pt)
         shown = _with_room(shown, self.places, size_pt)
-        below_in = 0.19 if any(stretch.tunnels for stretch in way.stretches) else 0.06
+        below_in = 0.19 if any(stretch.tunnels for stretch in route.stretches) else 0.06
         for node in shown:
             axes.plot([self.places[node]], [y_in], marker="|", markersize=4, color=self.look.colour, zorder=3)
             axes.text(

@@ -140,8 +140,8 @@ def softwires_network(
                     **_tunnel_settings(tunnel),
                 )
             )
-            way = Carrier(first=NODE, second="outside", family=6, links=())
-            subscriber = Subscriber(number=number, node=NODE, device=name, way=way)
+            underlay = Carrier(first=NODE, second="outside", family=6, links=())
+            subscriber = Subscriber(number=number, node=NODE, device=name, underlay=underlay)
             subscribers[row.softwire, row.relay] = subscriber
             lines += [f"address add {AFTR} dev {name}", *policy(subscriber)]
             lines.append(f"rule add from ::/0 iif {name}.far lookup {FROM_NODE}")
