@@ -165,7 +165,7 @@ from types import SimpleNamespace
 from sixbench.agent.answers import ExecAnswer
 from sixbench.analysis import analyse
 from sixbench.model.evidence import joined
-from sixbench.model.trial import TrialRecord
+from sixbench.model.record_json import record_from_json, record_to_json
 from sixbench.report.sections import SECTIONS, ReportData
 from sixbench.bench.witnesses import WITNESSES
 from sixbench.bench.witnesses.neighbours import NeighbourWitness
@@ -189,7 +189,7 @@ testimony = witness.judge(None)
 print(*testimony.notes)
 run = read_run(Path(sys.argv[1]))
 records = [replace(trial, evidence=joined([trial.evidence, testimony.evidence])) for trial in run.trials]
-run = replace(run, trials=[TrialRecord.from_json(record.to_json()) for record in records])
+run = replace(run, trials=[record_from_json(record_to_json(record)) for record in records])
 [section] = [section for section in SECTIONS if section.name == "neighbours"]
 [table] = section.filled(ReportData.of(run, analyse(run)))
 print(table.rows)

@@ -24,7 +24,7 @@ from sixbench.bench.other_runs import OtherRun, Presence, WatchingPage, announce
 from sixbench.cli.running import begin_run
 from sixbench.lab import registry
 from sixbench.model.errors import UsageError, WriteError
-from sixbench.model.trial import TrialRecord
+from sixbench.model.record_json import record_from_json, record_to_json
 from sixbench.store import Folder, create_new_run, create_run, new_directory, open_run, read_run
 from sixbench.ui.look import Look
 
@@ -380,13 +380,13 @@ def test_the_report_says_during_how_many_trials_another_run_measured() -> None:
 @pytest.mark.parametrize("names", [None, [], ["a", "b"]])
 def test_a_record_keeps_the_other_runs(names: list[str] | None) -> None:
     record = replace(small().trials[0], other_runs=names)
-    assert TrialRecord.from_json(record.to_json()).other_runs == names
+    assert record_from_json(record_to_json(record)).other_runs == names
 
 
 @pytest.mark.parametrize("spoiled", ["a", [1], {"a": 1}])
 def test_a_record_with_other_runs_of_another_form_is_refused(spoiled: object) -> None:
     with pytest.raises(ValueError, match="other_runs"):
-        TrialRecord.from_json(small().trials[0].to_json() | {"other_runs": spoiled})
+        record_from_json(record_to_json(small().trials[0]) | {"other_runs": spoiled})
 
 
 # Names

@@ -15,7 +15,7 @@ from sixbench.model.evidence.counts import CountIncrease
 from sixbench.model.evidence.tunnels import TunnelCounters
 from sixbench.model.path import Path as NetworkPath
 from sixbench.model.reason import Reason, ReasonKind
-from sixbench.model.trial import TrialRecord
+from sixbench.model.record_json import record_from_json, record_to_json
 from sixbench.report import evidence
 from sixbench.report.evidence.packets import PacketSum
 from sixbench.report.evidence.tunnels import TunnelEnd, TunnelSum, tunnels_table
@@ -174,7 +174,7 @@ def test_evidence_may_lack_anything_and_say_anything_that_its_form_has(odd: dict
 def test_counts_of_another_form_come_into_no_report(odd: dict[str, Any]) -> None:
     """So that reports need not look again."""
     with pytest.raises(ValueError, match="evidence"):
-        TrialRecord.from_json(synthetic.small().trials[0].to_json() | {"evidence": odd})
+        record_from_json(record_to_json(synthetic.small().trials[0]) | {"evidence": odd})
 
 
 # --- tunnels ------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import synthetic
 
 from sixbench.analysis import analyse
 from sixbench.model.errors import StoreError
+from sixbench.model.record_json import record_to_json
 from sixbench.model.trial import TrialRecord
 from sixbench.report import FORMATS
 from sixbench.store import Run, adopt_trials, create_run, details, read_run
@@ -38,7 +39,7 @@ def test_a_long_run_keeps_the_details_of_few_trials_and_gives_those_of_all(tmp_p
     sizes = [len(file.read_bytes()) for file in sorted((tmp_path / "run" / "trials").glob("*/trial.json"))]
     assert sum(sizes) > 4 * KEPT_BYTES
     assert run.trials == small_run.trials
-    assert [trial.to_json() for trial in run.trials] == [trial.to_json() for trial in small_run.trials]
+    assert [record_to_json(trial) for trial in run.trials] == [record_to_json(trial) for trial in small_run.trials]
     kept = details_of(run)._kept
     assert kept
     assert sum(sizes[: len(kept)]) <= KEPT_BYTES

@@ -12,6 +12,7 @@ from stored import record
 
 from sixbench.model.errors import StoreError
 from sixbench.model.reason import ReasonKind
+from sixbench.model.record_json import record_to_json
 from sixbench.store import Manifest, create_run, read_run
 
 pytestmark = pytest.mark.computes
@@ -95,7 +96,7 @@ def test_a_record_whose_reasons_are_texts_is_still_read(tmp_path: Path, manifest
     [trial] = read_run(tmp_path / "run").trials
     assert texts(trial.reasons) == ["h1: peer-lost", "tester-limited: sent 5"]
     assert kinds(trial.reasons) == [ReasonKind.UNTYPED, ReasonKind.UNTYPED]
-    assert trial.to_json()["reasons"][0] == {"kind": "untyped", "text": "h1: peer-lost"}
+    assert record_to_json(trial)["reasons"][0] == {"kind": "untyped", "text": "h1: peer-lost"}
 
 
 @pytest.mark.parametrize("reasons", [["h1: peer-lost"], [{"kind": "nonsense", "text": "x"}], [{"text": "x"}]])

@@ -23,6 +23,7 @@ from sixbench.lab.build import require_one_command_a_line
 from sixbench.lab.own_program import own_command
 from sixbench.model import path as model_path
 from sixbench.model.errors import Bug, LabError, StoreError, WriteError
+from sixbench.model.record_json import record_to_json
 from sixbench.model.topology import Interface, Link, Node
 from sixbench.model.workload import Workload
 from sixbench.store import open_run, read_run, verify_run, write_derived
@@ -337,7 +338,7 @@ def test_a_record_that_no_run_made_is_told(directory: Path) -> None:
     forged = replace(record, block=99, key=record.key.replace(f"b{record.block:03d}", "b099"))
     place = directory / "trials" / forged.key
     place.mkdir()
-    (place / "trial.json").write_text(json.dumps(forged.to_json()))
+    (place / "trial.json").write_text(json.dumps(record_to_json(forged)))
     [problem] = read_run(directory).problems
     assert problem == f"{place}/trial.json: damaged trial record: the run did not record it"
 

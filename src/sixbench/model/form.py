@@ -27,7 +27,7 @@ Natural = Annotated[int, Field(strict=True, ge=0, lt=2**64)]
 
 Positive = Annotated[Natural, Field(gt=0)]
 
-Time = Annotated[int, Field(ge=0, lt=2**63)]
+Time = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
 """Nanoseconds, as tables have them."""
 
 Whole = Annotated[int, Field(strict=True, gt=-(2**64), lt=2**64)]

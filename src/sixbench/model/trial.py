@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
-
-from .parameter import Scalar
-from .quoting import shown
-from .reason import Reason, ReasonKind
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 if TYPE_CHECKING:
     from .evidence import Evidence
-
-TRIAL_SCHEMA = "sixbench.trial/3"
-
-_WITH_CELLS = "sixbench.trial/2"
-"""The schema before this one, in which a worker was a `cell`."""
-_OF_TEXTS = "sixbench.trial/1"
-"""The schema before that, whose reasons were texts too."""
+    from .record_types import (
+        Flag,
+        Histograms,
+        KeptEvidence,
+        Metrics,
+        Name,
+        Names,
+        OrAbsent,
+        Ordinal,
+        Reasons,
+        RepeatNumber,
+        SideResult,
+        Texts,
+        Time,
+        Uncertainty,
+        Values,
+    )
 
 Status = Literal["ok", "invalid", "failed"]
 
@@ -32,7 +36,8 @@ def _no_evidence() -> Evidence:
 
 @dataclass(frozen=True, kw_only=True)
 class TrialRecord:
-    """One trial: its settings, its measurements and its proof.
+    """One trial: its settings, its measurements and its proof. The types of its fields say what is read in `trial.json`
+    (`model.record_json`).
 
     Attributes:
         key: block, combination and path, and which repeat it is: unique in a run.
@@ -62,86 +67,40 @@ class TrialRecord:
             planned.
     """
 
-    key: str
-    sequence: int
-    block: int
-    combination: str
-    path: str
-    mechanism: str
-    engine: str
-    workload: str
-    params: dict[str, Scalar]
-    levels: dict[str, Scalar]
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "ignore", "allow_inf_nan": False}
+
+    key: Name
+    sequence: Ordinal
+    block: Ordinal
+    combination: Name
+    path: Name
+    mechanism: Name
+    engine: Name
+    workload: Name
+    params: Values
+    levels: Values
     status: Status
-    reasons: list[Reason] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    started_realtime_ns: int
-    elapsed_ns: int
-    metrics: dict[str, float] = field(default_factory=dict)
-    uncertainty: dict[str, float] = field(default_factory=dict)
-    theory: dict[str, float] = field(default_factory=dict)
-    bypass: dict[str, float] = field(default_factory=dict)
-    limited_by: str | None = None
-    histograms: Mapping[str, dict[str, Any]] = field(default_factory=dict)
-    evidence: Evidence = field(default_factory=_no_evidence)
-    client: Mapping[str, Any] = field(default_factory=dict)
-    server: Mapping[str, Any] = field(default_factory=dict)
-    other_runs: list[str] | None = None
-    worker: str | None = None
-    attempt: int | None = None
-    watched: bool | None = None
-    kept_awake: bool | None = None
-    repeat: int | None = None
+    reasons: Reasons = field(default_factory=list)
+    notes: Texts = field(default_factory=list)
+    started_realtime_ns: Time
+    elapsed_ns: Time
+    metrics: Metrics = field(default_factory=dict)
+    uncertainty: Uncertainty = field(default_factory=dict)
+    theory: Metrics = field(default_factory=dict)
+    bypass: Metrics = field(default_factory=dict)
+    limited_by: OrAbsent[Name] = None
+    histograms: Histograms = field(default_factory=dict)
+    evidence: KeptEvidence = field(default_factory=_no_evidence)
+    client: SideResult = field(default_factory=dict)
+    server: SideResult = field(default_factory=dict)
+    other_runs: OrAbsent[Names] = None
+    worker: OrAbsent[Name] = None
+    attempt: OrAbsent[Ordinal] = None
+    watched: OrAbsent[Flag] = None
+    kept_awake: OrAbsent[Flag] = None
+    repeat: OrAbsent[RepeatNumber] = None
 
     @property
     def is_disturbed(self) -> bool:
         """True if it is invalid for no other reason than that the machine was disturbed."""
         return self.status == "invalid" and bool(self.reasons) and all(reason.is_of_machine for reason in self.reasons)
-
-    def to_json(self) -> dict[str, Any]:
-        """The form of `trial.json`."""
-        from .evidence import evidence_to_json
-
-        data = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) is not None}
-        typed = {
-            "reasons": [reason.to_json() for reason in self.reasons],
-            "evidence": evidence_to_json(self.evidence),
-        }
-        if not self.uncertainty:
-            del data["uncertainty"]
-        return {"schema": TRIAL_SCHEMA} | data | typed
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> TrialRecord:
-        """Reads `trial.json`, also of the schemas before. Keys of later versions are ignored. Raises `ValueError` on
-        anything of another form than `TrialForm`."""
-        from pydantic import ValidationError
-
-        from .form import words_of
-        from .record_form import TrialForm
-
-        schema = data.get("schema")
-        if schema not in (TRIAL_SCHEMA, _WITH_CELLS, _OF_TEXTS):
-            raise ValueError(f"its schema is {shown(schema)}, and this sixbench reads {TRIAL_SCHEMA}")
-        if schema != TRIAL_SCHEMA:
-            data = {"worker" if name == "cell" else name: value for name, value in data.items()}
-        try:
-            form = TrialForm.model_validate(data)
-        except ValidationError as error:
-            raise ValueError(next(words_of(error))) from None
-        known = _names()
-        kept = {name: value for name, value in data.items() if name in known}
-        read = _untyped if schema == _OF_TEXTS else Reason.from_json
-        typed = {"reasons": [read(reason) for reason in data.get("reasons", [])], "evidence": form.evidence}
-        return cls(**kept | typed)
-
-
-@cache
-def _names() -> frozenset[str]:
-    return frozenset(item.name for item in fields(TrialRecord))
-
-
-def _untyped(text: Any) -> Reason:
-    if not isinstance(text, str):
-        raise ValueError(f"a reason is {shown(text)}, which is not text")
-    return Reason(kind=ReasonKind.UNTYPED, text=text)

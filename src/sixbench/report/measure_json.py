@@ -29,6 +29,7 @@ from typing import Any
 from .. import __version__
 from ..model.finding import Analysis, Estimate, Finding
 from ..model.json_object import JsonObject
+from ..model.record_json import record_to_json
 from ..store import Run
 from . import words
 
@@ -74,7 +75,7 @@ def render(
         "blocks": experiment.blocks.maximum,
         "confidence": experiment.statistics.confidence,
         "margin": experiment.statistics.margin,
-        "trials": [trial.to_json() | {"series": series.get(trial.key, {})} for trial in run.trials],
+        "trials": [record_to_json(trial) | {"series": series.get(trial.key, {})} for trial in run.trials],
         "estimates": [_plain(estimate) for estimate in analysis.estimates],
         "findings": [_plain(finding) for finding in analysis.findings],
         "proved": False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..model.record_json import record_to_json
 from .atomic import dumps
 from .run_directory import TRIAL, TRIALS, Run
 from .run_writing import RunWriter
@@ -27,5 +28,5 @@ def adopt_trials(writer: RunWriter, run: Run, after: int) -> int:
         last = max(last, numbered.sequence)
         source = trials.folder(trial.key)
         files = {name: source.read(name) for name in source.names() if name != TRIAL}
-        writer.add_files(trial.key, files | {TRIAL: dumps(numbered.to_json()).encode()})
+        writer.add_files(trial.key, files | {TRIAL: dumps(record_to_json(numbered)).encode()})
     return last

@@ -7,6 +7,7 @@ from collections.abc import Container, Iterator
 from pathlib import Path
 
 from ..model.errors import StoreError
+from ..model.record_json import record_from_json
 from ..model.trial import TrialRecord
 from .details import PARTS
 from .folder import folders_in
@@ -38,7 +39,7 @@ def read_briefs(run: Run, known: Container[str] = ()) -> Iterator[TrialRecord]:
         try:
             content = inside.folder(name).read(TRIAL, MAX_JSON_BYTES)
             data = json_object(content, Path(name))
-            brief = TrialRecord.from_json({key: value for key, value in data.items() if key not in PARTS})
+            brief = record_from_json({key: value for key, value in data.items() if key not in PARTS})
         except (StoreError, ValueError):
             continue
         if _is_as_recorded(run.manifest, name, content) and next(problems_of(brief, name, planned), None) is None:

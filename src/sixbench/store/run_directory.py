@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..model.errors import StoreError
 from ..model.quoting import printable
+from ..model.record_json import record_from_json
 from ..model.repeats import undue_repeats
 from ..model.trial import TrialRecord
 from .details import Details
@@ -211,7 +212,7 @@ def _read_trial(
 def _parse(content: bytes, place: Path) -> TrialRecord:
     """The record in a file. Raises `StoreError` where it is none."""
     try:
-        return TrialRecord.from_json(json_object(content, place))
+        return record_from_json(json_object(content, place))
     except ValueError as error:
         raise StoreError(f"{printable(str(place))}: damaged trial record: {error}") from error
 

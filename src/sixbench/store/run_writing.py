@@ -12,6 +12,7 @@ from typing import Any
 
 from ..model.errors import StoreError, UsageError, WriteError
 from ..model.quoting import text_of
+from ..model.record_json import record_from_json, record_to_json
 from ..model.trial import TrialRecord
 from .atomic import dumps
 from .folder import PARTIAL_SUFFIX, Folder
@@ -182,8 +183,8 @@ def trial_files(
     record: TrialRecord, series: dict[str, dict[str, list[float]]], files: Mapping[str, bytes] | None = None
 ) -> dict[str, bytes]:
     """The files of a trial by name: its record, its series where it has any, and these others."""
-    text = dumps(record.to_json())
-    TrialRecord.from_json(json.loads(text))  # never writes a record that cannot be read again
+    text = dumps(record_to_json(record))
+    record_from_json(json.loads(text))  # never writes a record that cannot be read again
     contents = {TRIAL: text.encode(), **(files or {})}
     if series:
         from .series import series_parquet

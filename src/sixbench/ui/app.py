@@ -50,7 +50,7 @@ PREPARED = (
     "sixbench.report.markdown",
     "sixbench.report.csv",
     "sixbench.analysis.findings",
-    "sixbench.model.record_form",
+    "sixbench.model.record_json",
     "sixbench.plan.paper_file",
     "scipy.special",
 )
