@@ -9,8 +9,8 @@ import pytest
 
 from sixbench.agent.requests import REQUESTS
 from sixbench.bench.proof.discovered import dhcp_evidence, without_questions
-from sixbench.bench.proof.viewpoints import viewpoints
 from sixbench.bench.proof.translators import translator_evidence
+from sixbench.bench.proof.viewpoints import viewpoints
 from sixbench.engines import EBPF
 from sixbench.lab.build import _filled
 from sixbench.lab.render import device_lines_of, render_path
