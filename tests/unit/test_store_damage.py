@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from stored import record
 
 from sixbench.model.errors import StoreError
 from sixbench.model.reason import ReasonKind
-from sixbench.model.record_json import record_to_json
+from sixbench.model.record_json import record_from_json, record_to_json
+from sixbench.model.trial import TrialRecord
 from sixbench.store import Manifest, create_run, read_run
 
 pytestmark = pytest.mark.computes
@@ -84,6 +86,13 @@ def test_what_a_later_version_adds_is_ignored(tmp_path: Path, manifest: Manifest
     run = read_run(tmp_path / "run")
     assert run.trials == [record()]
     assert run.manifest == manifest
+
+
+@pytest.mark.parametrize("value", [[None], None], ids=["a list of nothing", "null"])
+@pytest.mark.parametrize("name", [item.name for item in fields(TrialRecord)])
+def test_every_field_of_a_record_is_checked(name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=name.removesuffix("s")):
+        record_from_json(record_to_json(record()) | {name: value})
 
 
 def test_a_record_whose_reasons_are_texts_is_still_read(tmp_path: Path, manifest: Manifest) -> None:
