@@ -40,6 +40,12 @@ def long_function(lines: int) -> str:
         ("a.py", long_function(80), []),
         ("a.py", long_function(81), ["a.py:2: long has 81 lines, and at most 80 are allowed: split it"]),
         ("a.md", "What is it?\n", []),
+        (
+            "tools/a",
+            "#!/usr/bin/env python3\nfound = 1\n",
+            ["tools/a:2: found does not say what it holds or does: give it another name"],
+        ),
+        ("tools/b", "#!/bin/sh\n# What is it?\n", []),
         *(
             ("a.py", text, [f"a.py:{line}: {name} does not say what it holds or does: give it another name"])
             for text, line, name in (
@@ -59,6 +65,7 @@ def long_function(lines: int) -> str:
     ],
 )
 def test_places_are_named(name: str, text: str, places: list[str], tmp_path: Path) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text(text)
     done = subprocess.run([sys.executable, TOOL, name], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.splitlines(), done.stderr) == (int(bool(places)), places, "")
