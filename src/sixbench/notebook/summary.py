@@ -12,7 +12,7 @@ from ..store import Run
 MOST = 20
 """Answers that are shown; `findings` has the others."""
 
-_BAR_CELLS = 24
+_BAR_WIDTH = 24
 
 
 def summary(run: Run, analysis: Analysis) -> str:
@@ -32,7 +32,7 @@ def summary(run: Run, analysis: Analysis) -> str:
     rows = [
         [
             *(_text(column.text(answer)) for column in answers.COLUMNS),
-            f"<code>{_text(answers.drawn(answer, _BAR_CELLS))}</code>",
+            f"<code>{_text(answers.drawn(answer, _BAR_WIDTH))}</code>",
             f"<strong>{_text(answer.mark)}</strong>{_text(f': {answer.hint}' if answer.hint else '')}",
         ]
         for answer in sentences[:MOST]

@@ -95,9 +95,9 @@ COLUMNS: tuple[ColumnOf[AnswerRow], ...] = (
 """Those of numbers; each format has the mark, and draws the interval, in its own form."""
 
 
-def drawn(answer: AnswerRow, cells: int) -> str:
+def drawn(answer: AnswerRow, width: int) -> str:
     """A single interval beside no difference, as text; empty where there are several."""
-    return bars.text(answer.bars[0], cells, bars.BLOCKS).replace(" ", "·") if len(answer.bars) == 1 else ""
+    return bars.text(answer.bars[0], width, bars.BLOCKS).replace(" ", "·") if len(answer.bars) == 1 else ""
 
 
 def answer_rows(

@@ -74,7 +74,7 @@ def bars(findings: Sequence[Finding], statistics: Statistics) -> list[Bar | None
 
 def text(bar: Bar, width: int, glyphs: Glyphs) -> str:
     """The bar in so many characters."""
-    cells = [" "] * width
+    characters = [" "] * width
 
     def span(low: float, high: float) -> range:
         first = min(width - 1, max(0, floor(low * width)))
@@ -82,13 +82,13 @@ def text(bar: Bar, width: int, glyphs: Glyphs) -> str:
 
     if bar.noise is not None:
         for place in span(*bar.noise):
-            cells[place] = glyphs.noise
+            characters[place] = glyphs.noise
     none = span(bar.none, bar.none)[0]
-    cells[none] = glyphs.none
+    characters[none] = glyphs.none
     for place in span(bar.low, bar.high):
-        cells[place] = glyphs.crossing if place == none else glyphs.interval
-    cells[span(bar.change, bar.change)[0]] = glyphs.change
-    return "".join(cells)
+        characters[place] = glyphs.crossing if place == none else glyphs.interval
+    characters[span(bar.change, bar.change)[0]] = glyphs.change
+    return "".join(characters)
 
 
 def _is_drawn(finding: Finding) -> bool:
