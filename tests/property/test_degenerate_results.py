@@ -83,7 +83,8 @@ def test_a_trial_in_which_next_to_nothing_happened_is_judged_and_printed(name: s
     experiment = as_experiment(Workload(kind=name, params=params), "there", (4, 6), 2, "# test\n")
     trials, of_trials = [], {}
     for sequence, (block, path) in enumerate([(1, "ipv4"), (1, "ipv6"), (2, "ipv6"), (2, "ipv4")], start=1):
-        measured, status, reasons = assess(WORKLOADS[name], params, results["client"], results["server"])
+        verdict = assess(WORKLOADS[name], params, results["client"], results["server"])
+        measured = verdict.measured
         record = TrialRecord(
             key=f"b{block:03d}-c0001-{path}",
             sequence=sequence,
@@ -95,8 +96,8 @@ def test_a_trial_in_which_next_to_nothing_happened_is_judged_and_printed(name: s
             workload=name,
             params=params,
             levels={},
-            status=status,
-            reasons=reasons,
+            status=verdict.status,
+            reasons=verdict.reasons,
             notes=measured.notes,
             started_realtime_ns=0,
             elapsed_ns=1,

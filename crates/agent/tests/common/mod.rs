@@ -211,13 +211,17 @@ pub fn join(
 ) {
     let pid = other.pid();
     one.shell(&format!("ip link add {one_name} type veth peer name {other_name} netns {pid}"));
-    for (node, name, addresses) in [(one, one_name, one_addresses), (other, other_name, other_addresses)] {
+    for (node, name, addresses) in [(&mut *one, one_name, one_addresses), (&mut *other, other_name, other_addresses)] {
         node.shell(&format!("ip link set {name} up"));
         for address in addresses {
             // Nobody can use an address before duplicate address detection is over.
             let nodad = if address.contains(':') { "nodad" } else { "" };
             node.shell(&format!("ip address add {address} dev {name} {nodad}"));
         }
+    }
+    // The kernel gives an interface its queue some time after its link is up, and drops what is sent before.
+    for (node, name) in [(one, one_name), (other, other_name)] {
+        node.shell(&format!("until ip link show {name} | grep -q 'state UP'; do sleep 0.01; done"));
     }
 }
 
