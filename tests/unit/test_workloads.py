@@ -44,6 +44,8 @@ def test_a_metric_is_declared_once_and_in_the_file_of_the_workload_that_alone_ha
     having = {name: [kind.name for kind in WORKLOADS.values() if name in kind.metrics] for _, name in own_metrics}
     assert {name: [workload] for workload, name in own_metrics} == having
     assert len(own_metrics) == len(having)
+    with_one = [name for name in METRICS if [name in kind.metrics for kind in WORKLOADS.values()].count(True) == 1]
+    assert set(with_one) == set(having)
 
 
 PACKAGE = Path(__file__).parents[2] / "src/sixbench"

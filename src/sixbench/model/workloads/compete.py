@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ..parameter import Parameter, Params, Scalar, Wrong
+from ..quantity import metric
 from ..reason import ReasonKind
 from ..topology import Family
 from ..workload import Part, Result, Traffic, TrialMeasurements, WorkloadKind
@@ -187,6 +188,16 @@ KIND = WorkloadKind(
     primary="share_ipv6",
     headline=("share_ipv6", "fairness", "goodput_ipv4", "goodput_ipv6", "goodput", "loss_ratio"),
     metrics=("goodput", "goodput_ipv4", "goodput_ipv6", "share_ipv6", "fairness", "loss_ratio"),
+    own_metrics=(
+        *(
+            metric(
+                f"goodput_ipv{family}", "bps", "higher", f"Goodput of the IPv{family} flows", "RFC 2647 section 3.17"
+            )
+            for family in FAMILIES
+        ),
+        metric("share_ipv6", "ratio", "neither", "Share of IPv6 in the goodput", "RFC 5166 section 2.3"),
+        metric("fairness", "ratio", "higher", "Jain's fairness index of the flows", "RFC 5166 section 2.3, DEC-TR-301"),
+    ),
     check=_check,
     summarise=_summarise,
     traffic=_traffic,

@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ..parameter import Parameter, Params, Wrong
+from ..quantity import Direction, Metric, metric
 from ..reason import ReasonKind
 from ..topology import Family
 from ..workload import CONNECTION_PACKETS, Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind
@@ -179,6 +180,12 @@ def _forms() -> dict[Side, type[Form]]:
     return {"client": HeldConnections, "server": AcceptedConnections}
 
 
+def _count_of(name: str, better: Direction, label: str) -> Metric:
+    return metric(
+        f"connections_{name}", "count", better, label, "RFC 3511 section 5.2", unit="connections", scale="difference"
+    )
+
+
 KIND = WorkloadKind(
     name="connections",
     title="Connections held",
@@ -191,6 +198,21 @@ KIND = WorkloadKind(
     metrics=(
         *("connections_established", "connections_alive", "connections_refused", "connections_timed_out"),
         *("establishment_rate", "connect_mean", "connect_p50", "connect_p99", SESSION_MEMORY, TEARDOWN_RATE),
+    ),
+    own_metrics=(
+        _count_of("established", "higher", "Connections established"),
+        _count_of("alive", "higher", "Connections alive at the end"),
+        _count_of("refused", "lower", "Connections refused"),
+        _count_of("timed_out", "lower", "Connections that timed out"),
+        metric("establishment_rate", "per_s", "higher", "Connections established per second", "RFC 3511 section 5.3"),
+        metric(TEARDOWN_RATE, "per_s", "higher", "Tracked connections forgotten per second", "RFC 9693"),
+        metric(
+            SESSION_MEMORY,
+            "bytes",
+            "lower",
+            "Memory of a session where connections are tracked",
+            "/proc/slabinfo (nf_conntrack)",
+        ),
     ),
     distributions=("connect",),
     check=_check,

@@ -12,7 +12,7 @@ from ..quoting import listed
 from ..topology import Family, OtherBits
 from ..workload import Expected, Result, Side, Traffic, WorkloadKind, apart
 from .common import COUNT, DIRECTION, DURATION, INTERVAL, SHORT_WARMUP, SPIN, all_but, one_length
-from .frames_metrics import summarise
+from .frames_metrics import OWN_METRICS, summarise
 from .frames_parameters import (
     CLIENT_NETWORKS,
     ENGINE,
@@ -197,6 +197,7 @@ KIND = WorkloadKind(
         *(f"one_way_delay_reverse_{s}" for s in ("mean", "p50", "p999")),
         *("pdv_reverse_p999", "recovery", "inter_frame_error_p50", "inter_frame_error_p99"),
     ),
+    own_metrics=OWN_METRICS,
     distributions=("one_way_delay",),
     check=_check,
     summarise=summarise,

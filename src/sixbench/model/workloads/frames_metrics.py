@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..parameter import Params
+from ..quantity import duration, metric, share, times
 from ..reason import ReasonKind
 from ..workload import Result, TrialMeasurements
 from .common import histogram, histogram_of, rate
@@ -20,6 +21,23 @@ _OF_BOTH = (
     ("pdv_p999_ns", "pdv_reverse_p999_ns"),
 )
 """The metrics of a flow, and those of the flow from the server, where there is one in each direction."""
+
+OWN_METRICS = (
+    *times(
+        *("one_way_delay_reverse", "One-way delay from the server", "RFC 7679", "mean", "p50", "p999"),
+        needs_one_clock=True,
+    ),
+    *times("pdv_reverse", "PDV from the server", "RFC 5481 section 4.2", "p999", needs_one_clock=True),
+    duration("recovery", "Time to recover from an overload", "RFC 2544 section 26.5"),
+    metric(
+        "packets_rate_reverse", "pps", "higher", "Frames received per second, server to client", "RFC 2544 section 26.1"
+    ),
+    *times("inter_frame_error", "Inter-frame error of the sender", "RFC 4689 section 3.3.1", "p50", "p99"),
+    share("corrupt_ratio", "Frames that arrived corrupt", "RFC 2544 section 10"),
+    share("late_ratio", "Frames that arrived after the residual time", "RFC 2544 section 23"),
+    share("loss_native", "Loss of the frames that go natively", "RFC 7680; RFC 8219 section 5.3"),
+)
+"""The metrics that no other workload has."""
 
 
 def summarise(params: Params, client: Result, server: Result) -> TrialMeasurements:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..parameter import Params, Scalar
+from ..quantity import metric, times
 from ..workload import Part, Result, Traffic, TrialMeasurements, WorkloadKind
 from . import ping, tcp_stream
 from .common import CONGESTION, DIRECTION, DURATION, INTERVAL, WARMUP, of_one_length
@@ -98,6 +99,29 @@ KIND = WorkloadKind(
     metrics=(
         *(f"rtt_{state}_{statistic}" for state in (IDLE, LOADED) for statistic in STATISTICS),
         *("rtt_increase", "round_trips_idle", "round_trips_loaded", "goodput", "goodput_reverse", "loss_ratio"),
+    ),
+    own_metrics=(
+        *times("rtt_idle", "Round-trip time, idle", "RFC 2681", *STATISTICS),
+        *times("rtt_loaded", "Round-trip time under load", "RFC 2681", *STATISTICS),
+        metric(
+            "rtt_increase",
+            "ns",
+            "lower",
+            "Increase of the median round-trip time under load",
+            "RFC 2681; the idea of draft-ietf-ippm-responsiveness",
+            scale="difference",
+            may_be_negative=True,
+        ),
+        *(
+            metric(
+                f"round_trips_{state}",
+                "per_min",
+                "higher",
+                f"Round trips per minute, {words}",
+                "the idea of draft-ietf-ippm-responsiveness: a minute over the mean round trip",
+            )
+            for state, words in ((IDLE, "idle"), (LOADED, "under load"))
+        ),
     ),
     check=of_one_length(DURATION),
     summarise=_summarise,

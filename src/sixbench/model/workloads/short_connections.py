@@ -6,6 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ..parameter import Parameter, Params
+from ..quantity import Metric
 from ..reason import ReasonKind
 from ..workload import (
     CONNECTION_PACKETS,
@@ -142,7 +143,14 @@ def _client() -> type[Form]:
 
 
 def kind_of(
-    *, name: str, title: str, doc: str, payload_bytes: int, headline: tuple[str, ...], metrics: tuple[str, ...]
+    *,
+    name: str,
+    title: str,
+    doc: str,
+    payload_bytes: int,
+    headline: tuple[str, ...],
+    metrics: tuple[str, ...],
+    own_metrics: tuple[Metric, ...] = (),
 ) -> WorkloadKind:
     """The workload whose connections carry so many bytes each way. Its first headline metric is its primary one."""
     return WorkloadKind(
@@ -154,6 +162,7 @@ def kind_of(
         primary=headline[0],
         headline=headline,
         metrics=metrics,
+        own_metrics=own_metrics,
         distributions=("connect", "transaction") if "transaction_p50" in metrics else ("connect",),
         check=of_one_length(DURATION, COUNT),
         summarise=_summarise,

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ..parameter import Parameter, Params, Wrong
+from ..quantity import duration, share, times
 from ..reason import ReasonKind
 from ..topology import Family
 from ..workload import Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind, nothing_of_its_own
@@ -266,6 +267,19 @@ KIND = WorkloadKind(
         "tcp_jitter_mean",
         "retransmits_ratio",
         "zerocopy_copied_ratio",
+    ),
+    own_metrics=(
+        duration("transfer_time", "Transfer time", "RFC 6349 section 4.1"),
+        *times("tcp_rtt", "TCP's round-trip time", "RFC 6298 (TCP_INFO)", "mean"),
+        *times(
+            "tcp_jitter", "Difference of consecutive TCP round-trip samples", "TCP_INFO, RFC 5481 section 4.1", "mean"
+        ),
+        share("retransmits_ratio", "Retransmitted segments", "RFC 4898"),
+        share(
+            "zerocopy_copied_ratio",
+            "Sends without a copy that the kernel copied after all",
+            "Linux, Documentation/networking/msg_zerocopy.rst",
+        ),
     ),
     check=_check,
     summarise=_summarise,

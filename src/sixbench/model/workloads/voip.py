@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..e_model import CodecImpairments, mos_cqe, r_factor
 from ..parameter import Parameter, Params, Scalar, Wrong
+from ..quantity import duration, metric, share
 from ..topology import Family
 from ..workload import Result, TrialMeasurements, WorkloadKind, apart
 from . import udp_stream
@@ -165,6 +166,13 @@ def _summarise(params: Params, client: Result, server: Result) -> TrialMeasureme
     return measured
 
 
+_QUALITIES = (
+    metric("mos_cqe", "cqe", "higher", "Conversational quality (MOS-CQE)", "ITU-T G.107 Annex B", unit="MOS"),
+    metric("r_factor", "factor", "higher", "Transmission rating factor", "ITU-T G.107 section 7.1", unit="R"),
+    share("playout_loss_ratio", "Loss after the jitter buffer", "ITU-T G.107 section 7.5"),
+    duration("mouth_to_ear", "Mouth-to-ear delay", "ITU-T G.107 section 7.4"),
+)
+
 KIND = WorkloadKind(
     name="voip",
     title="Voice over IP",
@@ -186,6 +194,8 @@ KIND = WorkloadKind(
     primary="mos_cqe",
     headline=("mos_cqe", "r_factor", "playout_loss_ratio", "mouth_to_ear", "one_way_delay_p50", "jitter_rfc3550"),
     metrics=("mos_cqe", "r_factor", "playout_loss_ratio", "mouth_to_ear", *udp_stream.KIND.metrics),
+    # All follow from one-way delays.
+    own_metrics=tuple(replace(quality, needs_one_clock=True) for quality in _QUALITIES),
     distributions=("one_way_delay",),
     check=_check,
     summarise=_summarise,
