@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from sixbench.agent import Agent, AgentHub, agent_version, client, find_agent
+from sixbench.agent.machine import LocalProcess
 from sixbench.lab import registry
 from sixbench.model.errors import AgentError, CapabilityError
 
@@ -291,6 +293,23 @@ def test_agents_that_do_not_end_are_killed(script: Callable[[str], Path], monkey
     with AgentHub(script(GREET + "while True: signal.pause()")) as hub:
         hub.start(["h1", "h2"])
     assert children() == []
+
+
+def test_a_killed_agent_that_the_kernel_takes_long_to_remove_is_waited_for(
+    script: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait, started = LocalProcess.wait, []
+
+    def late(process: LocalProcess, timeout_s: float) -> bool:
+        """As if it took half a minute, in which its programs are taken away."""
+        started.append(process)
+        return timeout_s > 30 and wait(process, timeout_s)
+
+    monkeypatch.setattr(LocalProcess, "wait", late)
+    with AgentHub(script(GREET + "while True: signal.pause()")) as hub:
+        hub.start(["h1"])
+    assert started
+    assert {process.exit_code for process in started} == {-signal.SIGKILL}
 
 
 def test_an_agent_that_closes_its_output_is_given_up(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:

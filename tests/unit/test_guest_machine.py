@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 import re
 import tarfile
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from sixbench.guest import GuestKernel, GuestTask, machine
+from sixbench.guest import GuestKernel, GuestTask, boot, machine
 from sixbench.guest.boot import _result
 from sixbench.guest.confinement import SANDBOX
 from sixbench.guest.initramfs import first_script, make_initramfs, second_script
@@ -79,6 +81,21 @@ def test_disks_stand_one_after_another_in_memory(tmp_path: Path) -> None:
     with open_results(memory, disks) as results:
         assert results.read(7) == b"results"
     os.close(memory)
+
+
+def test_a_guest_whose_kernel_cannot_be_read_holds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, modules = tmp_path / "root.img", tmp_path / "modules.img"
+    root.write_bytes(b"root")
+    modules.write_bytes(b"modules")
+    module = importlib.import_module("sixbench.guest.boot")
+    monkeypatch.setattr(module, "find_qemu", lambda: Path("/bin/true"))
+    monkeypatch.setattr(module, "qemu_version", lambda _: "QEMU 9")
+    monkeypatch.setattr(module, "find_image", lambda _: root)
+    kernel = SimpleNamespace(name="none", modules_image=modules, vmlinuz=tmp_path / "vmlinuz")
+    before = set(os.listdir("/proc/self/fd"))
+    with pytest.raises(CapabilityError, match=r"reading .*/vmlinuz: No such file"):
+        boot(kernel, GuestTask(arguments=(), agent=root, limit_s=1), print)  # type: ignore[arg-type]
+    assert set(os.listdir("/proc/self/fd")) <= before
 
 
 def test_an_image_that_the_memory_cannot_hold_is_refused(tmp_path: Path) -> None:

@@ -202,11 +202,35 @@ def test_a_request_to_an_agent_that_has_just_ended_is_no_traceback(capfd: pytest
 
     ours, theirs = os.pipe()
     os.write(theirs, b"a request\n")
-    asyncio.run(ssh.feed(ours, Ended()))  # type: ignore[arg-type]
+    asyncio.run(ssh.feed(os.fdopen(ours, "rb", buffering=0), Ended()))  # type: ignore[arg-type]
     with pytest.raises(BrokenPipeError):
         os.write(theirs, b"another\n")
     os.close(theirs)
     assert capfd.readouterr().err == ""
+
+
+def test_an_agent_that_is_to_start_when_its_host_is_left_ends_and_holds_nothing() -> None:
+    loop = asyncio.new_event_loop()
+    left = ssh.SshHost(Host(name="lab1", ssh="127.0.0.1"), loop)
+    before = set(os.listdir("/proc/self/fd"))
+
+    async def start_and_leave() -> ssh.RemoteProcess:
+        process = left.start("h1", [])
+        await asyncio.sleep(0)
+        await left.shut()
+        return process
+
+    process = loop.run_until_complete(start_and_leave())
+    assert process.wait(60)
+    assert process.how_it_ended == "ended because the connection to lab1 was closed"
+    assert process.stdout.read() == process.stderr.read() == b""
+    for stream in (process.stdin, process.stdout, process.stderr):
+        stream.close()
+    assert set(os.listdir("/proc/self/fd")) <= before
+    loop.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        left.start("h1", [])
+    assert set(os.listdir("/proc/self/fd")) <= before
 
 
 def greets(**words: object) -> Behaviour:

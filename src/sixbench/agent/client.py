@@ -9,7 +9,7 @@ import threading
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..model.errors import AgentError
 from ..model.json_object import JsonObject
@@ -17,9 +17,6 @@ from ..model.quoting import one_line, visible
 from .machine import AgentProcess
 from .requests import REQUESTS
 from .requests.request import Answered, Request
-
-if TYPE_CHECKING:
-    pass
 
 PROTOCOL = 1
 MAX_REQUEST_BYTES = 2**20

@@ -21,7 +21,7 @@ from .. import __version__
 from ..model.errors import AgentError, CapabilityError, UsageError
 from ..model.host import Host
 from .client import PROTOCOL, Agent, read_some
-from .machine import BORROW, ENDS_IN_SILENCE, LONGEST_SILENCE_S, Machine, Seat, ThisMachine
+from .machine import BORROW, ENDS_IN_SILENCE, LONGEST_SILENCE_S, AgentProcess, Machine, Seat, ThisMachine
 
 if TYPE_CHECKING:
     from .ssh import SshHosts
@@ -31,8 +31,9 @@ HELLO_TIMEOUT_S = 60.0
 namespaces: those of a network of 1,000 nodes that was taken down just before take over ten seconds."""
 CONNECT_TIMEOUT_S = 20.0
 """Longest time that another machine may take from the connection to its greeting."""
-KILL_TIMEOUT_S = 5.0
-"""Longest time that a killed one may take to be gone."""
+KILL_TIMEOUT_S = 60.0
+"""Longest time that a killed one may take to be gone: it is gone when the kernel has taken away what it had loaded
+(`client.STOP_TIMEOUT_S`), and waits then for those of other agents."""
 
 _EXIT_USAGE = 2
 _EXIT_CANNOT = 3
@@ -158,12 +159,15 @@ class AgentHub(AbstractContextManager["AgentHub"]):
             agent._end("agent-died", "was ended")
             with contextlib.suppress(OSError):
                 agent._process.stdin.close()
+        processes = [agent._process for agent in agents]
         began = time.monotonic()
+        late = [process for process in processes if not _has_ended(process, began + process.stop_timeout_s)]
+        for process in late:
+            process.kill()
+        killed = time.monotonic()
+        for process in late:
+            _has_ended(process, killed + KILL_TIMEOUT_S)
         for agent in agents:
-            process = agent._process
-            if not process.wait(max(0.0, began + process.stop_timeout_s - time.monotonic())):
-                process.kill()
-                process.wait(KILL_TIMEOUT_S)
             self._agents.pop(agent, None)
 
     def close(self) -> None:
@@ -177,7 +181,9 @@ class AgentHub(AbstractContextManager["AgentHub"]):
                 return
             self._closing = True
         os.write(self._wake_write, b"x")
-        self._thread.join(timeout=5)
+        # It may wait for the end of an agent, for a bounded time. What it reads from is not closed under it: others
+        # could get these descriptors.
+        self._thread.join()
         registered = [key.fileobj for key in self._selector.get_map().values() if key.data is not None]
         for stream in (*registered, *(stream for stream, _ in self._incoming)):
             stream.close()
@@ -226,6 +232,11 @@ class AgentHub(AbstractContextManager["AgentHub"]):
                 for opened, about in self._incoming:
                     self._selector.register(opened, selectors.EVENT_READ, about)
                 self._incoming.clear()
+
+
+def _has_ended(process: AgentProcess, until: float) -> bool:
+    """Waits for the end of an agent, until a time on the monotonic clock at most. Returns whether it has ended."""
+    return process.wait(max(0.0, until - time.monotonic()))
 
 
 def _why_not(agent: Agent) -> str:

@@ -104,8 +104,7 @@ class SshHosts:
         self._hosts[host.name] = ssh_host
 
     async def _closed(self) -> None:
-        for host in self._hosts.values():
-            await host.shut()
+        await asyncio.gather(*(host.shut() for host in self._hosts.values()), return_exceptions=True)
         rest = asyncio.all_tasks(self._loop) - {asyncio.current_task(self._loop)}
         for task in rest:
             task.cancel()
@@ -138,9 +137,21 @@ class SshHost:
         def begin() -> None:
             task = self._loop.create_task(self._run(process, command))
             self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            task.add_done_callback(end)
 
-        self._loop.call_soon_threadsafe(begin)
+        def end(task: asyncio.Task[None]) -> None:
+            self._tasks.discard(task)
+            if task.cancelled():
+                process.ended(None, f"ended because the connection to {self.host.name} was closed")
+            process.release()
+
+        try:
+            self._loop.call_soon_threadsafe(begin)
+        except BaseException:
+            process.release()
+            for stream in (process.stdin, process.stdout, process.stderr):
+                stream.close()
+            raise
         return process
 
     def close(self) -> None:
@@ -164,6 +175,10 @@ class SshHost:
 
     async def shut(self) -> None:
         """Ends its connections, and with them its agents."""
+        # An agent that is being started may be about to open another one.
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         for item in self._connections:
             item.connection.abort()
         for item in self._connections:
@@ -217,9 +232,12 @@ class SshHost:
             shared.sessions += 1
             begun = await shared.connection.create_process(command, encoding=None)
             process.begun(begun)
-            requests = self._loop.create_task(feed(process.take(0), begun.stdin))
+            requests = self._loop.create_task(feed(process.theirs["stdin"], begun.stdin))
             try:
-                await begun.redirect(None, process.take(1), process.take(2))
+                await begun.redirect_stdout(process.theirs["stdout"])
+                del process.theirs["stdout"]  # Its transport closes it, when all is written.
+                await begun.redirect_stderr(process.theirs["stderr"])
+                del process.theirs["stderr"]
                 await begun.wait_closed()
             finally:
                 requests.cancel()
@@ -227,11 +245,7 @@ class SshHost:
             process.ended(begun.returncode, f"ended because the connection to {self.host.name} was lost")
         except (OSError, asyncssh.Error, CapabilityError) as error:
             process.ended(None, f"could not be started: {error}")
-        except asyncio.CancelledError:
-            process.ended(None, f"ended because the connection to {self.host.name} was closed")
-            raise
         finally:
-            process.release()
             if shared is not None:
                 shared.sessions -= 1
 
@@ -266,15 +280,18 @@ async def _bounded(stream: SSHReader[bytes]) -> bytes:
     return bytes(data)
 
 
-async def feed(descriptor: int, writer: SSHWriter[bytes]) -> None:
-    """Hands on what comes out of a pipe, which it closes, until the pipe or the channel ends. Of a channel that ends
+async def feed(pipe: IO[bytes], writer: SSHWriter[bytes]) -> None:
+    """Hands on what comes out of a pipe until the pipe or the channel ends, and closes the pipe. Of a channel that ends
     first it says nothing, as an agent does that has ended: what the end was is told by who waits for it."""
     import asyncssh
 
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader()
-    pipe = os.fdopen(descriptor, "rb", buffering=0)
-    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+    try:
+        transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+    except BaseException:
+        pipe.close()
+        raise
     try:
         with contextlib.suppress(OSError, asyncssh.Error):
             while chunk := await reader.read(2**16):
@@ -294,7 +311,11 @@ class _Shared:
 
 
 class RemoteProcess:
-    """An agent on a host: our ends of its pipes."""
+    """An agent on a host: our ends of its pipes.
+
+    Attributes:
+        theirs: the other ends by stream, until somebody else closes them.
+    """
 
     pid = None
     stop_timeout_s = 15.0
@@ -308,11 +329,12 @@ class RemoteProcess:
         self._over = threading.Event()
         self._code: int | None = None
         self._words = ""
-        pipes = [os.pipe() for _ in range(3)]
-        self.stdin: IO[bytes] = os.fdopen(pipes[0][1], "wb", buffering=0)
-        self.stdout: IO[bytes] = os.fdopen(pipes[1][0], "rb", buffering=0)
-        self.stderr: IO[bytes] = os.fdopen(pipes[2][0], "rb", buffering=0)
-        self._theirs: dict[int, int] = {0: pipes[0][0], 1: pipes[1][1], 2: pipes[2][1]}
+        self.theirs: dict[str, IO[bytes]] = {}
+        with contextlib.ExitStack() as opened:
+            self.theirs["stdin"], self.stdin = _pipe(opened)
+            self.stdout, self.theirs["stdout"] = _pipe(opened)
+            self.stderr, self.theirs["stderr"] = _pipe(opened)
+            opened.pop_all()
 
     @property
     def exit_code(self) -> int | None:
@@ -337,10 +359,6 @@ class RemoteProcess:
 
         self._loop.call_soon_threadsafe(end)
 
-    def take(self, stream: int) -> int:
-        """The other end of a pipe, which is the taker's from now on."""
-        return self._theirs.pop(stream)
-
     def begun(self, process: SSHClientProcess[bytes]) -> None:
         """It runs."""
         self._process = process
@@ -353,10 +371,19 @@ class RemoteProcess:
             self._words = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
 
     def release(self) -> None:
-        """Closes the ends that nobody took: who waits for its answers sees that there are none."""
+        """Closes the ends that nobody else does: who waits for its answers sees that there are none."""
         self._over.set()
-        while self._theirs:
-            os.close(self._theirs.popitem()[1])
+        while self.theirs:
+            self.theirs.popitem()[1].close()
+
+
+def _pipe(opened: contextlib.ExitStack) -> tuple[IO[bytes], IO[bytes]]:
+    """The ends of a pipe to read from and to write to, which `opened` closes too."""
+    reading, writing = os.pipe()
+    return (
+        opened.enter_context(os.fdopen(reading, "rb", buffering=0)),
+        opened.enter_context(os.fdopen(writing, "wb", buffering=0)),
+    )
 
 
 async def connect(name: str, destination: str) -> SSHClientConnection:

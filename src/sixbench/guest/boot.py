@@ -7,7 +7,8 @@ import os
 import sys
 import tarfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO, Literal
@@ -33,7 +34,7 @@ from .machine import (
     qemu_version,
     run_machine,
 )
-from .memory import anonymous, anonymous_copy, lay_out, make_memory, open_results, parameters, total_bytes
+from .memory import Disk, anonymous, anonymous_copy, lay_out, make_memory, open_results, parameters, total_bytes
 
 Clock = Literal["real", "virtual"]
 
@@ -97,32 +98,42 @@ def boot(
     version = qemu_version(qemu)
     disks = lay_out(find_image(command.agent), kernel.modules_image)
     for accelerator in _accelerators(command.clock, qemu, kernel.vmlinuz, report):
-        memory = make_memory(disks)
-        vmlinuz = anonymous_copy(kernel.vmlinuz)
-        initramfs = anonymous("sixbench-initramfs", _initramfs(kernel, command, version, accelerator))
-        start = Start(
+        with _prepared(kernel, command, version, accelerator, disks) as start:
+            try:
+                end = run_machine(qemu, start, command.silence_s, report, stop or threading.Event())
+                with open_results(start.memory, disks) as disk:
+                    return _result(kernel, command, end, disk)
+            except Silent as error:
+                if accelerator == "tcg" or error.was_up:
+                    doing = f"said nothing for {command.silence_s:.0f} s" if error.was_up else "did not come up"
+                    raise CapabilityError(
+                        f"the guest with {kernel.name} {doing}; {last_lines(error.console)}"
+                    ) from None
+                report(f"it does not come up by KVM within {KVM_ANSWER_S:.0f} s: {_EMULATED}")
+    raise AssertionError("the last accelerator returns or raises")
+
+
+@contextmanager
+def _prepared(
+    kernel: GuestKernel, command: GuestTask, version: str, accelerator: Accelerator, disks: list[Disk]
+) -> Iterator[Start]:
+    """The files that QEMU starts with, open until the end. Raises `CapabilityError` where they cannot be made."""
+    with ExitStack() as held:
+
+        def kept(descriptor: int) -> int:
+            held.callback(os.close, descriptor)
+            return descriptor
+
+        yield Start(
             parameters=parameters(disks),
-            kernel=vmlinuz,
-            initramfs=initramfs,
-            memory=memory,
+            memory=kept(make_memory(disks)),
+            kernel=kept(anonymous_copy(kernel.vmlinuz)),
+            initramfs=kept(anonymous("sixbench-initramfs", _initramfs(kernel, command, version, accelerator))),
             memory_bytes=total_bytes(disks),
             accelerator=accelerator,
             is_virtual=command.clock == "virtual",
             seed=command.seed,
         )
-        try:
-            end = run_machine(qemu, start, command.silence_s, report, stop or threading.Event())
-            with open_results(memory, disks) as disk:
-                return _result(kernel, command, end, disk)
-        except Silent as error:
-            if accelerator == "tcg" or error.was_up:
-                doing = f"said nothing for {command.silence_s:.0f} s" if error.was_up else "did not come up"
-                raise CapabilityError(f"the guest with {kernel.name} {doing}; {last_lines(error.console)}") from None
-            report(f"it does not come up by KVM within {KVM_ANSWER_S:.0f} s: {_EMULATED}")
-        finally:
-            for descriptor in (memory, vmlinuz, initramfs):
-                os.close(descriptor)
-    raise AssertionError("the last accelerator returns or raises")
 
 
 def _accelerators(clock: Clock, qemu: Path, vmlinuz: Path, report: Callable[[str], None]) -> tuple[Accelerator, ...]:

@@ -93,8 +93,12 @@ def make_memory(disks: list[Disk]) -> int:
 def anonymous(name: str, content: bytes) -> int:
     """The descriptor of an anonymous file with that content, which any process that inherits it may open anew."""
     descriptor = os.memfd_create(name, os.MFD_CLOEXEC)
-    with os.fdopen(os.dup(descriptor), "wb") as file:
-        file.write(content)
+    try:
+        with os.fdopen(descriptor, "wb", closefd=False) as file:
+            file.write(content)
+    except BaseException:
+        os.close(descriptor)
+        raise
     return descriptor
 
 
@@ -108,7 +112,7 @@ def anonymous_copy(path: Path) -> int:
 
 def open_results(descriptor: int, disks: list[Disk]) -> IO[bytes]:
     """The third disk as a file, at its beginning."""
-    file = os.fdopen(os.dup(descriptor), "rb")
+    file = os.fdopen(descriptor, "rb", closefd=False)
     file.seek(disks[-1].start)
     return file
 
