@@ -13,7 +13,8 @@ import pytest
 import synthetic
 
 from sixbench.bench import guests
-from sixbench.cli.guest_runs import check_clock, chosen_kernels, run_in_guests
+from sixbench.cli.changes import chosen_kernels
+from sixbench.cli.guest_runs import check_clock, run_in_guests
 from sixbench.cli.run_requests import RunOutput, RunRequest
 from sixbench.guest import GuestKernel, GuestResult, GuestTask
 from sixbench.model.errors import CapabilityError, ExperimentError, Interrupted, UsageError

@@ -19,7 +19,7 @@ from .event_logs import event_log, observers
 from .options import CALIBRATION_OUT, EVENTS, QUIET, RESULTS_AS_JSON, WAIT
 from .progress import ProgressDisplay
 from .run_requests import RunOutput
-from .running import agent_hub, begin_run, first_manifest, tell
+from .running import agent_hub, begin_run, first_manifest, resumed_run, run_here, tell
 
 if TYPE_CHECKING:
     from ..agent import AgentHub
@@ -116,14 +116,12 @@ class CalibrationRequest:
 
 def _calibrate(request: CalibrationRequest) -> int:
     """Begins a calibration or finishes it, and presents it."""
-    from ..bench.open_run import OpenRun
     from ..bench.other_runs import measuring
     from ..bench.probing import probe_machine
     from ..calibration.design import NAME, design
     from ..calibration.metrics import chosen
     from ..lab.privileges import enter_namespace_if_needed
     from ..store import holds_run
-    from ..theory import expected_amid_changes
 
     metrics = chosen(request.only)
     out = request.out
@@ -139,41 +137,24 @@ def _calibrate(request: CalibrationRequest) -> int:
             measuring(experiment.name, wait=request.wait, report=tell) as presence,
             begin_run(directory, manifest, is_named=out is not None) as writer,
         ):
-            open_run = OpenRun(
-                experiment=experiment, writer=writer, hub=hub, theory=expected_amid_changes, presence=presence
-            )
-            return _measure(open_run, request.output, log)
+            return _measure(run_here(experiment, writer, hub, presence), request.output, log)
 
 
 def _go_on(request: CalibrationRequest, directory: Path, hub: AgentHub, log: EventLog | None) -> int:
     """Runs what a calibration that was interrupted lacks, if anything, and presents all of it."""
-    from ..bench.open_run import OpenRun
-    from ..bench.other_runs import measuring
-    from ..bench.probing import probe_machine
     from ..calibration.design import is_calibration
     from ..model.errors import UsageError
-    from ..store import open_run
-    from ..theory import expected_amid_changes
+    from ..store import open_run as open_directory
 
-    writer, so_far = open_run(directory)
+    writer, so_far = open_directory(directory)
     with writer:
         if not is_calibration(so_far.manifest.experiment):
             raise UsageError(f"{writer.directory} holds a run that is not a calibration; give another --out")
         if so_far.manifest.state == "complete":
             present(writer.directory, request.output.as_json, is_new=False)
             return Exit.DONE
-        experiment, _ = probe_machine(hub, so_far.manifest.experiment)
-        with measuring(experiment.name, wait=request.wait, report=tell) as presence:
-            writer.save_manifest(state="running")
-            rest = OpenRun(
-                experiment=experiment,
-                writer=writer,
-                done=so_far.trials,
-                hub=hub,
-                theory=expected_amid_changes,
-                presence=presence,
-            )
-            return _measure(rest, request.output, log)
+        with resumed_run(hub, writer, so_far, wait=request.wait) as open_run:
+            return _measure(open_run, request.output, log)
 
 
 def _measure(open_run: OpenRun, output: RunOutput, log: EventLog | None) -> int:

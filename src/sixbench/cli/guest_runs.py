@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from ..model.errors import Bug, Interrupted, SixbenchError, UsageError
 from ..model.exit_codes import Exit
-from ..model.kernels import is_kernel_name, no_such_kernel
 from ..model.quoting import listed, printable
 from .bugs import keeping_trials
 from .common import note, say_lines
@@ -22,27 +21,6 @@ from .running import tell
 if TYPE_CHECKING:
     from ..model.experiment import Experiment
     from ..store import Clock, RunWriter
-
-
-def chosen_kernels(kernel: str | None, kernels: str | None) -> tuple[str, ...] | None:
-    """The kernels that the command line names; None if it names none. Raises `UsageError`, and `CapabilityError` for a
-    name that no kernel has."""
-    if kernel is not None and kernels is not None:
-        raise UsageError("--kernel and --kernels were both given; use --kernels a,b for several kernels")
-    if kernels is not None:
-        names = tuple(name.strip() for name in kernels.split(","))
-        if not all(names):
-            raise UsageError(
-                f"--kernels {printable(kernels)}: write it as a,b, such as --kernels debian-5.10,debian-6.1"
-            )
-    elif kernel is not None:
-        names = (kernel,)
-    else:
-        return None
-    for name in names:
-        if not is_kernel_name(name):
-            raise no_such_kernel(name)
-    return names
 
 
 def check_clock(clock: str | None, experiment: Experiment) -> Clock:

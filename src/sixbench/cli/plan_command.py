@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..plan.changes import ExperimentChanges
 from ..plan.loading import experiment_source, load_experiment
 from . import completions
+from .changes import changes_of
 from .common import print_json, say_document, say_lines
 from .options import HOSTS, SEED, SET
 
@@ -56,18 +56,10 @@ def plan(
 ) -> None:
     """Show what an experiment would do, and how long it would take."""
     from ..bench.estimate import estimate
-    from .guest_runs import chosen_kernels
     from .plan_script import script_of
     from .plan_summary import summary_of
 
-    changes = ExperimentChanges(
-        assignments=tuple(set_),
-        quick=quick,
-        blocks=blocks,
-        seed=seed,
-        kernels=chosen_kernels(None, kernels),
-        hosts=hosts,
-    )
+    changes = changes_of(set_, quick=quick, blocks=blocks, seed=seed, hosts=hosts, kernels=kernels)
     loaded = load_experiment(experiment, changes)
     _check_settings(loaded, lambda: experiment_source(experiment, changes))
     estimated = estimate(loaded)

@@ -17,7 +17,7 @@ from .event_logs import event_log
 from .options import ALLOW_PROGRAMS, EVENTS, MEAN_IT, QUIET, RESULTS_AS_JSON, RFC_OUT, SET, WAIT
 from .run_command import measure_and_present
 from .run_requests import RunOutput
-from .running import agent_hub, begin_run, first_manifest, known_calibration, tell
+from .running import agent_hub, begin_run, first_manifest, known_calibration, run_here, tell
 
 if TYPE_CHECKING:
     from ..model.experiment import Experiment
@@ -153,11 +153,9 @@ def _designed(request: RfcRequest) -> tuple[Experiment, Procedure]:
 
 def _test(request: RfcRequest, designed: Experiment, procedure: Procedure) -> int:
     """Runs the tests, and presents them."""
-    from ..bench.open_run import OpenRun
     from ..bench.other_runs import measuring
     from ..bench.probing import probe_machine
     from ..lab.privileges import enter_namespace_if_needed
-    from ..theory import expected_amid_changes
 
     enter_namespace_if_needed(sys.argv[1:])
     with event_log(request.output.events) as log, agent_hub() as hub:
@@ -172,7 +170,4 @@ def _test(request: RfcRequest, designed: Experiment, procedure: Procedure) -> in
             calibration = known_calibration(environment.kernel)
             manifest = first_manifest(directory, experiment, environment, procedure=procedure, calibration=calibration)
             with begin_run(directory, manifest, is_named=request.out is not None) as writer:
-                open_run = OpenRun(
-                    experiment=experiment, writer=writer, hub=hub, theory=expected_amid_changes, presence=presence
-                )
-                return measure_and_present(open_run, request.output, log)
+                return measure_and_present(run_here(experiment, writer, hub, presence), request.output, log)

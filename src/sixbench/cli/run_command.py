@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..model.exit_codes import Exit
-from ..plan.changes import ExperimentChanges
 from . import completions
 from .bugs import keeping_trials
+from .changes import changes_of
 from .common import note
 from .consent import refuse_programs_in_guests, require_consent, require_consent_to_hosts
 from .event_logs import event_log, observers, refuse_in_guests
-from .guest_runs import check_clock, chosen_kernels, resume_in_guests, run_in_guests
+from .guest_runs import check_clock, resume_in_guests, run_in_guests
 from .options import ALLOW_HOSTS, ALLOW_PROGRAMS, EVENTS, FINDINGS_AS_JSON, HOSTS, MEAN_IT, OUT, QUIET, SEED, SET, WAIT
 from .presenting import present
 from .progress import ProgressDisplay
 from .run_requests import ResumeRequest, RunOutput, RunRequest, WorkersRequest
-from .running import agent_hub, known_calibration, tell
+from .running import agent_hub, known_calibration, resumed_run, run_here, tell
 from .worker_command import KEY
 from .worker_runs import WORKERS, refuse_key_alone, resume_on_workers, run_on_workers
 
@@ -78,14 +78,8 @@ def run(
     key: Path | None = KEY,
 ) -> int:
     """Run an experiment: build its network, measure, and report."""
-    changes = ExperimentChanges(
-        assignments=tuple(set_),
-        quick=quick,
-        blocks=blocks,
-        seed=seed,
-        kernels=chosen_kernels(kernel, kernels),
-        clock=clock,
-        hosts=hosts,
+    changes = changes_of(
+        set_, quick=quick, blocks=blocks, seed=seed, hosts=hosts, kernel=kernel, kernels=kernels, clock=clock
     )
     request = RunRequest(
         experiment=experiment,
@@ -113,11 +107,9 @@ def run(
 
 def _run_here(request: RunRequest, loaded: Experiment) -> int:
     """Runs an experiment on this machine, and presents it."""
-    from ..bench.open_run import OpenRun
     from ..bench.other_runs import measuring
     from ..bench.probing import probe_machine
     from ..lab.privileges import enter_namespace_if_needed
-    from ..theory import expected_amid_changes
 
     enter_namespace_if_needed(sys.argv[1:])
     with event_log(request.output.events) as log, agent_hub() as hub:
@@ -127,10 +119,7 @@ def _run_here(request: RunRequest, loaded: Experiment) -> int:
             calibration = known_calibration(environment.kernel)
             manifest = request.first_manifest(directory, experiment, environment, calibration=calibration)
             with request.begin(directory, manifest) as writer:
-                open_run = OpenRun(
-                    experiment=experiment, writer=writer, hub=hub, theory=expected_amid_changes, presence=presence
-                )
-                return measure_and_present(open_run, request.output, log)
+                return measure_and_present(run_here(experiment, writer, hub, presence), request.output, log)
 
 
 def resume(
@@ -175,12 +164,9 @@ def resume(
 
 def _go_on(request: ResumeRequest, writer: RunWriter, run_so_far: Run) -> int:
     """Runs what an interrupted run lacks on this machine, and presents all of it."""
-    from ..bench.open_run import OpenRun
     from ..bench.other_runs import measuring
-    from ..bench.probing import probe_machine
     from ..lab.privileges import enter_namespace_if_needed
     from ..model.errors import UsageError
-    from ..theory import expected_amid_changes
 
     manifest, output = run_so_far.manifest, request.output
     if not manifest.experiment.topologies:
@@ -196,21 +182,12 @@ def _go_on(request: ResumeRequest, writer: RunWriter, run_so_far: Run) -> int:
         with measuring(manifest.experiment.name, wait=request.wait, report=tell):
             return resume_in_guests(writer, output)
     enter_namespace_if_needed(sys.argv[1:])
-    with event_log(output.events) as log, agent_hub() as hub:
-        experiment, environment = probe_machine(hub, manifest.experiment, means_it=request.means_it)
-        # A run without trials is as if started where it is resumed.
-        here = {} if run_so_far.trials else {"experiment": experiment, "environment": environment}
-        with measuring(experiment.name, wait=request.wait, report=tell) as presence:
-            writer.save_manifest(state="running", **here)
-            open_run = OpenRun(
-                experiment=experiment,
-                writer=writer,
-                done=run_so_far.trials,
-                hub=hub,
-                theory=expected_amid_changes,
-                presence=presence,
-            )
-            return measure_and_present(open_run, output, log)
+    with (
+        event_log(output.events) as log,
+        agent_hub() as hub,
+        resumed_run(hub, writer, run_so_far, wait=request.wait, means_it=request.means_it) as open_run,
+    ):
+        return measure_and_present(open_run, output, log)
 
 
 def measure_and_present(open_run: OpenRun, output: RunOutput, log: EventLog | None) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +15,12 @@ from .consent import without_consent
 
 if TYPE_CHECKING:
     from ..agent import AgentHub
+    from ..bench.open_run import OpenRun
+    from ..bench.other_runs import Presence
     from ..model.calibration import Calibration
     from ..model.experiment import Experiment
-    from ..store import Environment, Manifest, RunWriter
+    from ..model.trial import TrialRecord
+    from ..store import Environment, Manifest, Run, RunWriter
 
 
 def tell(sentence: str) -> None:
@@ -51,6 +56,38 @@ def begin_run(directory: Path, manifest: Manifest, *, is_named: bool) -> RunWrit
     from ..store import create_new_run, create_run
 
     return create_run(directory, manifest) if is_named else create_new_run(directory, manifest)
+
+
+def run_here(
+    experiment: Experiment, writer: RunWriter, hub: AgentHub, presence: Presence, done: Sequence[TrialRecord] = ()
+) -> OpenRun:
+    """The run of an open directory as this machine measures it, beside what theory expects."""
+    from ..bench.open_run import OpenRun
+    from ..theory import expected_amid_changes
+
+    return OpenRun(
+        experiment=experiment, writer=writer, done=[*done], hub=hub, theory=expected_amid_changes, presence=presence
+    )
+
+
+@contextmanager
+def resumed_run(
+    hub: AgentHub, writer: RunWriter, run_so_far: Run, *, wait: bool, means_it: bool = False
+) -> Iterator[OpenRun]:
+    """An interrupted run that goes on on this machine. It is among the machine's runs meanwhile.
+
+    Raises:
+        CapabilityError, UsageError: this machine cannot measure it.
+    """
+    from ..bench.other_runs import measuring
+    from ..bench.probing import probe_machine
+
+    experiment, environment = probe_machine(hub, run_so_far.manifest.experiment, means_it=means_it)
+    # A run without trials is as if started where it is resumed.
+    here = {} if run_so_far.trials else {"experiment": experiment, "environment": environment}
+    with measuring(experiment.name, wait=wait, report=tell) as presence:
+        writer.save_manifest(state="running", **here)
+        yield run_here(experiment, writer, hub, presence, run_so_far.trials)
 
 
 def known_calibration(kernel: str) -> Calibration | None:

@@ -60,8 +60,7 @@ def read_names(reader: Reader, place: KeyPath, value: Any, names: NamedValues) -
     items = reader.mapping(place, value, names.what)
     if not items and isinstance(value, dict) and names.empty:
         reader.problem(place, names.empty)
-    if names.most is not None and len(items) > names.most:
-        reader.problem(place, f"{len(items)} {names.what} are more than {names.most}; leave some out")
+    if _are_too_many(reader, place, len(items), names):
         return {}
     for name in items:
         if names.names is not None:
@@ -74,10 +73,15 @@ def read_items(reader: Reader, place: KeyPath, value: Any, items: ValueList) -> 
     elements = reader.sequence(place, value, items.what)
     if not elements and isinstance(value, list) and items.empty:
         reader.problem(place, items.empty)
-    if items.most is not None and len(elements) > items.most:
-        reader.problem(place, f"{len(elements)} {items.what} are more than {items.most}; {items.fewer}")
-        return []
-    return elements
+    return [] if _are_too_many(reader, place, len(elements), items) else elements
+
+
+def _are_too_many(reader: Reader, place: KeyPath, count: int, value: NamedValues | ValueList) -> bool:
+    """True, and noted, if there are more values than there may be."""
+    if value.most is None or count <= value.most:
+        return False
+    reader.problem(place, f"{count} {value.what} are more than {value.most}; {value.fewer}")
+    return True
 
 
 def read_pair(reader: Reader, place: KeyPath, value: Any, pair: ValuePair) -> tuple[Any, Any] | None:

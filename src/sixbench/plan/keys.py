@@ -112,6 +112,7 @@ class NamedValues:
         what: a noun for messages, such as `nodes`.
         names: the rule for the names; None: any text.
         empty: the sentence where it has no name; empty: it need not have any.
+        fewer: the advice where it has too many.
     """
 
     what: str
@@ -119,6 +120,7 @@ class NamedValues:
     names: NameRule | None = None
     most: int | None = None
     empty: str = ""
+    fewer: str = "leave some out"
 
 
 @dataclass(frozen=True, kw_only=True)
