@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -287,3 +289,21 @@ def test_a_trial_that_is_wrong_on_two_links_counts_once() -> None:
     spoilt = replace(first, status="invalid", reasons=[Reason(kind=ReasonKind.OTHER_PATH, text=text) for text in wrong])
     reasons = count_trials(replace(run, trials=[spoilt, *rest]).in_memory()).reasons
     assert [(reason.text, reason.count) for reason in reasons] == [(wrong[0], 1), (wrong[2], 1)]
+
+
+def test_only_what_is_about_one_kind_of_evidence_names_it() -> None:
+    """Sections of all formats, and their short forms for terminals, come from the kinds' own files."""
+    report = Path(evidence.__file__).parents[1]
+    kinds = re.compile("|".join([*(kind.__name__ for kind in evidence.SUMS), "emulation_table", "emulated_directions"]))
+    naming = {
+        str(file.relative_to(report)): {*kinds.findall(file.read_text())}
+        for file in report.rglob("*.py")
+        if file.parent.name != "evidence" and kinds.search(file.read_text())
+    }
+    assert naming == {
+        "path_tables.py": {"PacketSum"},  # the headers of a path whose route is not known
+        "html.py": {"PacketSum"},  # its section on headers
+        "figures/headers.py": {"PacketSum"},
+        "figures/fragments.py": {"FragmentSum"},
+        "processors.py": {"ProcessorSum"},
+    }

@@ -1,24 +1,15 @@
-"""Tables of the paths, and short ones of their tunnels and translators, for every format that people read."""
+"""Tables of the paths and of their BPF programs, for every format that people read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from ..model.device import QUIET_DROPS
-from ..model.evidence.counts import CountIncrease
 from ..model.finding import Analysis, Estimate
 from ..model.units import scale
 from . import rows, words
-from .evidence.counts import reasons, total
 from .evidence.packets import PacketSum
-from .evidence.translators import TranslatorSum, left_waiting
-from .evidence.tunnels import TunnelSum, expected_drops, slow_share
 from .path_descriptions import PathDescription
 from .tables import Table, left, right, without_empty
-
-HEADERS = "packets are"
-"""A column of the summary."""
 
 
 def paths_table(paths: Sequence[PathDescription], *, addresses: bool = True) -> Table:
@@ -49,82 +40,6 @@ def paths_table(paths: Sequence[PathDescription], *, addresses: bool = True) -> 
                 for described in paths
             ],
         )
-    )
-
-
-def translators_summary(paths: Sequence[PathDescription]) -> PathSummary | None:
-    """Counts of each translator; None where none was counted."""
-    names, remarks = [], []
-    for described in paths:
-        for translator in described.evidence.of(TranslatorSum).translators:
-            names.append(
-                [
-                    described.path.name,
-                    ", ".join(described.engines),
-                    f"{translator.node} {translator.device}",
-                    _short(translator.to_ipv6.packets),
-                    _short(translator.to_ipv4.packets),
-                    words.share(translator.slow_packets, translator.translated_packets),
-                    _short(sum(count.packets for count in translator.answered.values())),
-                    _short(sum(count.packets for count in translator.drops.values())),
-                ]
-            )
-            parts = [
-                ("dropped", translator.drops),
-                ("answered", translator.answered),
-                ("by the slow path", translator.slow),
-            ]
-            text = "; ".join(f"{what}: {reasons(counts)}" for what, counts in parts if counts)
-            if waiting := left_waiting(translator):
-                text += f"{'; ' if text else ''}fragments left waiting: {waiting}"
-            remarks += [f"{described.path.name}, {translator.node}: {text}"] if text else []
-    if not names:
-        return None
-    columns = [*left("path", "engine", "translator"), *right("to IPv6", "to IPv4", "slow", "answered", "dropped")]
-    return PathSummary(
-        table=without_empty(Table(title="Translators", columns=columns, rows=names)), remarks=remarks, note=""
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class PathSummary:
-    """A table with a line for each path, remarks on some of them, and a note on drops that mean nothing."""
-
-    table: Table
-    remarks: list[str]
-    note: str
-
-
-def tunnels_summary(paths: Sequence[PathDescription], analysis: Analysis) -> PathSummary | None:
-    """Packets of each tunnel, both ends together; None where no tunnel was counted."""
-    counted = [described for described in paths if described.evidence.of(TunnelSum).ends]
-    if not counted:
-        return None
-    names, remarks = [], []
-    quiet: dict[str, None] = {}
-    for described in counted:
-        ends = described.evidence.of(TunnelSum).ends
-        names.append(
-            [
-                described.path.name,
-                ", ".join(described.engines),
-                headers(described),
-                _short(sum(end.encapsulated.packets + _packets(end.slow_encapsulated) for end in ends)),
-                _short(sum(end.decapsulated.packets + _packets(end.slow_decapsulated) for end in ends)),
-                slow_share(ends),
-                _short(sum(end.dropped_packets for end in ends)),
-                _programs(analysis, described.path.name),
-            ]
-        )
-        telling = total(end.drops for end in ends)
-        quiet |= {reason: None for reason in telling if reason in QUIET_DROPS}
-        text = _both(total(end.slow for end in ends), {r: c for r, c in telling.items() if r not in QUIET_DROPS})
-        remarks += [f"{described.path.name}: {text}"] if text else []
-    columns = [*left("path", "engine", HEADERS), *right("in", "out", "slow", "dropped", "BPF ns")]
-    return PathSummary(
-        table=without_empty(Table(title="Tunnels", columns=columns, rows=names)),
-        remarks=remarks,
-        note=expected_drops(quiet),
     )
 
 
@@ -177,29 +92,6 @@ def installed(described: PathDescription) -> str:
         return ""
     scaled, unit = scale(median_ns, "ns")
     return f"{words.number(scaled, 3)} {unit}"
-
-
-def _both(slow: Mapping[str, CountIncrease], drops: Mapping[str, CountIncrease]) -> str:
-    parts = [("dropped", reasons(drops)), ("to the slow path", reasons(slow))]
-    return "; ".join(f"{what}: {text}" for what, text in parts if text)
-
-
-def _programs(analysis: Analysis, path: str) -> str:
-    """Mean run times of both programs over all combinations."""
-    means = []
-    for metric in rows.PROGRAM_METRICS:
-        values = [e.value for e in analysis.estimates if e.metric == metric and e.path == path]
-        means.append(words.number(sum(values) / len(values), 3) if values else words.MISSING)
-    return words.MISSING if set(means) == {words.MISSING} else "/".join(means)
-
-
-def _short(packets: int) -> str:
-    """All digits of a number under a million, three digits of a larger one."""
-    return words.whole(packets) if packets < 10**6 else f"{words.number(packets / 10**6, 3)}\u00a0M"
-
-
-def _packets(count: CountIncrease | None) -> int:
-    return 0 if count is None else count.packets
 
 
 def _ends(described: PathDescription) -> str:

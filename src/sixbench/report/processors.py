@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from ..store import ProcessorUse, Run
 from . import words
-from .evidence import placements
+from .evidence import by_path
+from .evidence.processors import ProcessorSum
 from .once import once_a_run
 
 
@@ -26,8 +27,9 @@ def processor_properties(run: Run) -> list[tuple[str, str]]:
             pairs.append((f"Processors of {host}", _use_words(facts.processors) + text))
     placed: dict[str, dict[str, None]] = {}
     on = {node.name: node.on for topology in run.manifest.experiment.topologies for node in topology.nodes.values()}
-    for workload, processors in placements(run):
-        placed.setdefault(workload, {})[_placement_words(processors, on)] = None
+    placements = (placement for sums in by_path(run) for placement in sums.of(ProcessorSum).placements)
+    for placement in sorted(placements, key=lambda placement: placement.sequence):
+        placed.setdefault(placement.workload, {})[_placement_words(placement.processors, on)] = None
     return pairs + [(f"Placement of {workload}", "; or ".join(places)) for workload, places in placed.items()]
 
 

@@ -24,8 +24,7 @@ from . import (
     words,
     worker_tables,
 )
-from .evidence import EVIDENCE_SECTIONS, EvidenceSection
-from .evidence.emulation import emulation_table
+from .evidence import EVIDENCE_SECTIONS, BriefTable, EvidenceData, EvidenceSection
 from .path_descriptions import PathDescription, path_descriptions
 from .tables import Table, left
 
@@ -43,6 +42,16 @@ class ReportData:
     def of(cls, run: Run, analysis: Analysis) -> ReportData:
         """The data of a run as it was read."""
         return cls(run=run, analysis=analysis, trials=validity.trials(run), paths=path_descriptions(run))
+
+    @property
+    def evidence(self) -> EvidenceData:
+        """The sources of the sections on evidence."""
+        return EvidenceData(
+            run=self.run,
+            analysis=self.analysis,
+            paths=[described.evidence for described in self.paths],
+            headers={described.path.name: path_tables.headers(described) for described in self.paths},
+        )
 
     @property
     def confidence(self) -> float:
@@ -63,6 +72,7 @@ class ReportSection:
         name: by which formats know the sections that they draw in their own way, and a place in the page.
         part: of `PARTS`, under whose heading it stands in the page.
         tables: those that have rows; none: only formats that have a way of their own show the section.
+        brief: the same for narrow pages; None: the tables are narrow enough.
         entries: what the rows of its tables are, for lists that have too many.
         trials: those of which the tables tell.
         about: a sentence or two for those who read the page; empty: the tables tell it all.
@@ -72,6 +82,7 @@ class ReportSection:
     name: str
     part: str
     tables: Callable[[ReportData], Sequence[Table | None]] = lambda _: ()
+    brief: Callable[[ReportData], BriefTable | Table | None] | None = None
     entries: str = "rows"
     trials: str = ""
     about: str = ""
@@ -95,14 +106,16 @@ def _environment(data: ReportData) -> Table:
 
 def _of_evidence(section: EvidenceSection) -> ReportSection:
     """The section on one kind of evidence."""
+    brief = section.brief
     return ReportSection(
         name=section.name,
         part="evidence",
-        tables=lambda data: [section.table([described.evidence for described in data.paths])],
+        tables=lambda data: [section.table(data.evidence)],
+        brief=None if brief is None else (lambda data: brief(data.evidence)),
         entries=section.entries,
-        trials="all valid trials",
+        trials=section.trials,
         about=section.about,
-        remark=lambda data: section.remark([described.evidence for described in data.paths]),
+        remark=lambda data: section.remark(data.evidence),
     )
 
 
@@ -224,16 +237,6 @@ SECTIONS: tuple[ReportSection, ...] = (
     ReportSection(name="verdicts", part="validity"),
     ReportSection(name="headers", part="evidence"),
     *(_of_evidence(section) for section in EVIDENCE_SECTIONS),
-    ReportSection(
-        name="emulation",
-        part="evidence",
-        tables=lambda data: [emulation_table(data.run)],
-        entries="emulated links",
-        trials="all trials",
-        about="The settings of each emulated link, and the emulator's counts over all trials that recorded them. The "
-        "delay runs from a packet's turn on the wire to the moment it was sent. Lateness is given as the median "
-        "over trials of each trial's median and 99th percentile.",
-    ),
     ReportSection(
         name="programs",
         part="evidence",

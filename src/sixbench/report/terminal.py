@@ -15,8 +15,8 @@ from ..model.experiment import Statistics
 from ..model.finding import Analysis, ClaimResult, ComparedTable, Finding, PublishedComparison
 from ..model.trial import TrialRecord
 from ..store import Run
-from . import answers, bars, calibrated, path_tables, rows, run_description, tables, validity, words
-from .evidence.emulation import emulation_table
+from . import answers, bars, calibrated, rows, run_description, tables, validity, words
+from .evidence import BriefTable
 from .sections import SECTIONS, ReportData
 from .terminal_findings import VERDICT_STYLES, findings_of_workload
 from .terminal_lines import console_of, folded, paragraph, trimmed, two_columns
@@ -125,6 +125,8 @@ def _write(page: _Page) -> None:
     for section in SECTIONS:
         if section.name in _WRITERS:
             _WRITERS[section.name](page)
+        elif section.brief is not None:
+            _brief_section(page.console, section.brief(page.data), section.trials)
         else:
             for table in section.filled(page.data):
                 _plain_table(page.console, table, section.trials)
@@ -201,28 +203,20 @@ def _chosen(analysis: Analysis, *, everything: bool) -> tuple[list[Finding], int
     return shown, len(headline) - len(shown)
 
 
-def _tunnels(page: _Page) -> None:
-    """Packets of each tunnel, both ends together, and below it what was dropped and why."""
-    console = page.console
-    summary = path_tables.tunnels_summary(page.data.paths, page.data.analysis)
-    if summary is not None:
-        _summary(console, summary, "packets in (encapsulated) and out, both ends, all valid trials")
+def _brief_section(console: Console, brief: BriefTable | tables.Table | None, of: str) -> None:
+    if isinstance(brief, tables.Table):
+        _plain_table(console, brief, of)
+    elif brief is not None:
+        _brief_table(console, brief)
 
 
-def _translators(page: _Page) -> None:
-    """Counts of each translator, and below it by which clauses."""
-    summary = path_tables.translators_summary(page.data.paths)
-    if summary is not None:
-        _summary(page.console, summary, "packets, all valid trials")
-
-
-def _summary(console: Console, summary: path_tables.PathSummary, of: str) -> None:
+def _brief_table(console: Console, summary: BriefTable) -> None:
+    """A table whose cells take one line each, but for those of one column, with its remarks below it."""
     console.print()
-    paragraph(console, f"{summary.table.title}: {of}", "bold")
+    paragraph(console, f"{summary.table.title}: {summary.about}", "bold")
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
     for column in summary.table.columns:
-        # Only the headers of packets may take two lines.
-        table.add_column(column.name, justify=column.align, no_wrap=column.name != path_tables.HEADERS, overflow="fold")
+        table.add_column(column.name, justify=column.align, no_wrap=column.name != summary.folded, overflow="fold")
     for row in summary.table.rows:
         table.add_row(*(Text(words.one_line(cell)) for cell in row))
     console.print(table)
@@ -329,12 +323,6 @@ def _reasons(console: Console, trials: validity.Trials) -> None:
     console.print(table)
 
 
-def _emulation(page: _Page) -> None:
-    table = emulation_table(page.data.run, brief=True)
-    if table is not None:
-        _plain_table(page.console, table, "all trials")
-
-
 def _paper_tables(page: _Page) -> None:
     for compared in page.data.analysis.tables:
         _in_own_columns(page.console, compared)
@@ -355,9 +343,6 @@ _WRITERS: dict[str, Callable[[_Page], None]] = {
     "values": _left_out,
     "findings": _first_findings,
     "reasons": lambda page: _reasons(page.console, page.data.trials),
-    "tunnels": _tunnels,
-    "translators": _translators,
-    "emulation": _emulation,
     "programs": _left_out,
     "environment": _calibration,
 }

@@ -49,6 +49,11 @@ def stack(headers: Iterable[str]) -> str:
     return protocols(stack_name(headers))
 
 
+def short(packets: int) -> str:
+    """All digits of a number under a million, three digits of a larger one."""
+    return whole(packets) if packets < 10**6 else f"{number(packets / 10**6, 3)}\u00a0M"
+
+
 def count(number_of: int, item: str, many: str | None = None) -> str:
     """`1 trial`, `3 trials`."""
     return f"{number_of} {item if number_of == 1 else many or item + 's'}"

@@ -18,6 +18,7 @@ from ...store import Run
 from .. import words
 from ..link_descriptions import impairments_words
 from ..tables import ColumnOf, Table, number_column, table_in, without_empty, words_column
+from .evidence_sum import EvidenceSection
 
 TITLE = "Links with a known truth"
 
@@ -128,3 +129,15 @@ def _configured(link: Link, number: int, events: Iterable[LinkChange]) -> str:
 def _median(values_ns: Iterable[int | None]) -> str:
     known = [value for value in values_ns if value is not None]
     return words.duration(median(known)) if known else ""
+
+
+SECTION = EvidenceSection(
+    name="emulation",
+    table=lambda data: emulation_table(data.run),
+    brief=lambda data: emulation_table(data.run, brief=True),
+    entries="emulated links",
+    trials="all trials",
+    about="The settings of each emulated link, and the emulator's counts over all trials that recorded them. The "
+    "delay runs from a packet's turn on the wire to the moment it was sent. Lateness is given as the median "
+    "over trials of each trial's median and 99th percentile.",
+)

@@ -2,15 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
+from ...model.finding import Analysis
 from ...model.json_object import JsonObject
 from ...model.trial import TrialRecord
+from ...store import Run
 from ..tables import Table
 
 AnySum = TypeVar("AnySum", bound="EvidenceSum")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvidenceData:
+    """Sources of the sections on evidence.
+
+    Attributes:
+        paths: the evidence of each path.
+        headers: of the packets of each path, in words.
+    """
+
+    run: Run
+    analysis: Analysis
+    paths: Sequence[PathSums]
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BriefTable:
+    """A table for narrow pages.
+
+    Attributes:
+        about: what it counts, and over which trials.
+        remarks: on some of its lines.
+        note: on what does not mean anything; empty: nothing.
+        folded: the column whose cells may take two lines; empty: none.
+    """
+
+    table: Table
+    about: str
+    remarks: Sequence[str] = ()
+    note: str = ""
+    folded: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,16 +55,20 @@ class EvidenceSection:
     Attributes:
         name: a place in the page.
         table: a row for each thing that was counted; None: there is none.
+        brief: the same for narrow pages; None: the table is narrow enough.
         entries: what the rows are, for lists that have too many.
+        trials: those of which the table tells.
         about: a sentence or two for those who read the page.
         remark: what stands below the table; empty: nothing.
     """
 
     name: str
-    table: Callable[[Sequence[PathSums]], Table | None]
+    table: Callable[[EvidenceData], Table | None]
+    brief: Callable[[EvidenceData], BriefTable | Table | None] | None = None
     entries: str
+    trials: str = "all valid trials"
     about: str
-    remark: Callable[[Sequence[PathSums]], str] = lambda _: ""
+    remark: Callable[[EvidenceData], str] = lambda _: ""
 
 
 class EvidenceSum:

@@ -116,7 +116,7 @@ def losses_table(paths: Sequence[PathSums]) -> Table | None:
 
 LossSum.section = EvidenceSection(
     name="losses",
-    table=losses_table,
+    table=lambda data: losses_table(data.paths),
     entries="places of losses",
     about="These packets were lost in the valid trials of each path. The kernel reports every packet that it "
     "drops, with the reason. Datagrams of the trial are recognised by their sequence numbers. Unnamed "

@@ -110,7 +110,7 @@ def programs_under_test_table(paths: Sequence[PathSums]) -> Table | None:
 
 ProgramSum.section = EvidenceSection(
     name="programs-under-test",
-    table=programs_under_test_table,
+    table=lambda data: programs_under_test_table(data.paths),
     entries="programs under test",
     about="CPU time is that of all processes of a program in a trial (the median over trials). Cores is the "
     "highest number of cores that it kept busy, averaged over a trial with its set-up. Memory is the largest "

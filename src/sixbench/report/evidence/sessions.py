@@ -92,7 +92,7 @@ def sessions_table(paths: Sequence[PathSums]) -> Table | None:
 
 SessionSum.section = EvidenceSection(
     name="sessions",
-    table=sessions_table,
+    table=lambda data: sessions_table(data.paths),
     entries="nodes that keep state",
     about="Nodes that translate addresses and ports track connections, and a relay keeps its own sessions. The "
     "columns give the highest number at the start and at the end of any valid trial, the number that a node "

@@ -10,9 +10,9 @@ from ...model.evidence.translators import TranslatorCounters
 from ...model.json_object import JsonObject
 from ...model.trial import TrialRecord
 from .. import words
-from ..tables import ColumnOf, Table, number_column, table_of, words_column
+from ..tables import ColumnOf, Table, left, number_column, right, table_of, without_empty, words_column
 from .counts import NOTHING, added, reasons, risen, risen_by_reason, with_reasons
-from .evidence_sum import EvidenceSection, EvidenceSum, PathSums
+from .evidence_sum import BriefTable, EvidenceSection, EvidenceSum, PathSums
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +103,42 @@ def translators_table(paths: Sequence[PathSums]) -> Table | None:
     return table_of("Packets at the translators", columns, items)
 
 
+def translators_brief(paths: Sequence[PathSums]) -> BriefTable | None:
+    """Counts of each translator, and by which clauses; None where none was counted."""
+    names, remarks = [], []
+    for sums in paths:
+        for translator in sums.of(TranslatorSum).translators:
+            names.append(
+                [
+                    sums.path,
+                    ", ".join(sums.engines),
+                    f"{translator.node} {translator.device}",
+                    words.short(translator.to_ipv6.packets),
+                    words.short(translator.to_ipv4.packets),
+                    words.share(translator.slow_packets, translator.translated_packets),
+                    words.short(sum(count.packets for count in translator.answered.values())),
+                    words.short(sum(count.packets for count in translator.drops.values())),
+                ]
+            )
+            parts = [
+                ("dropped", translator.drops),
+                ("answered", translator.answered),
+                ("by the slow path", translator.slow),
+            ]
+            text = "; ".join(f"{what}: {reasons(counts)}" for what, counts in parts if counts)
+            if waiting := left_waiting(translator):
+                text += f"{'; ' if text else ''}fragments left waiting: {waiting}"
+            remarks += [f"{sums.path}, {translator.node}: {text}"] if text else []
+    if not names:
+        return None
+    columns = [*left("path", "engine", "translator"), *right("to IPv6", "to IPv4", "slow", "answered", "dropped")]
+    return BriefTable(
+        table=without_empty(Table(title="Translators", columns=columns, rows=names)),
+        about="packets, all valid trials",
+        remarks=remarks,
+    )
+
+
 def left_waiting(translator: TranslatorTotal) -> str:
     """Number of fragments that waited when trials ended; empty where there were none, or nobody counted."""
     return (
@@ -112,7 +148,8 @@ def left_waiting(translator: TranslatorTotal) -> str:
 
 TranslatorSum.section = EvidenceSection(
     name="translators",
-    table=translators_table,
+    table=lambda data: translators_table(data.paths),
+    brief=lambda data: translators_brief(data.paths),
     entries="translators",
     about="The translators counted these incoming packets over the valid trials of each path. The slow path runs "
     "in user space. The clause is the rule of RFC 7915 that applied. For a packet that cannot be translated, "

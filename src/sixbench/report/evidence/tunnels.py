@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 from ...model.device import QUIET_DROPS
 from ...model.evidence.counts import CountIncrease
 from ...model.evidence.tunnels import TunnelCounters
+from ...model.finding import Analysis
 from ...model.json_object import JsonObject
 from ...model.trial import TrialRecord
-from .. import words
-from ..tables import ColumnOf, Table, number_column, table_of, words_column
+from .. import rows, words
+from ..tables import ColumnOf, Table, left, number_column, right, table_of, without_empty, words_column
 from .counts import NOTHING, added, reasons, risen, risen_by_reason, total, with_reasons
-from .evidence_sum import EvidenceSection, EvidenceSum, PathSums
+from .evidence_sum import BriefTable, EvidenceData, EvidenceSection, EvidenceSum, PathSums
+
+_HEADERS = "packets are"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +114,41 @@ def tunnels_table(paths: Sequence[PathSums]) -> Table | None:
     return table_of("Packets at the ends of the tunnels", columns, items)
 
 
+def tunnels_brief(data: EvidenceData) -> BriefTable | None:
+    """Packets of each tunnel, both ends together, and what was dropped and why; None where no tunnel was counted."""
+    counted = [sums for sums in data.paths if sums.of(TunnelSum).ends]
+    if not counted:
+        return None
+    names, remarks = [], []
+    quiet: dict[str, None] = {}
+    for sums in counted:
+        ends = sums.of(TunnelSum).ends
+        names.append(
+            [
+                sums.path,
+                ", ".join(sums.engines),
+                data.headers[sums.path],
+                words.short(sum(end.encapsulated.packets + _packets(end.slow_encapsulated) for end in ends)),
+                words.short(sum(end.decapsulated.packets + _packets(end.slow_decapsulated) for end in ends)),
+                slow_share(ends),
+                words.short(sum(end.dropped_packets for end in ends)),
+                _programs(data.analysis, sums.path),
+            ]
+        )
+        telling = total(end.drops for end in ends)
+        quiet |= {reason: None for reason in telling if reason in QUIET_DROPS}
+        text = _both(total(end.slow for end in ends), {r: c for r, c in telling.items() if r not in QUIET_DROPS})
+        remarks += [f"{sums.path}: {text}"] if text else []
+    columns = [*left("path", "engine", _HEADERS), *right("in", "out", "slow", "dropped", "BPF ns")]
+    return BriefTable(
+        table=without_empty(Table(title="Tunnels", columns=columns, rows=names)),
+        about="packets in (encapsulated) and out, both ends, all valid trials",
+        remarks=remarks,
+        note=expected_drops(quiet),
+        folded=_HEADERS,
+    )
+
+
 def slow_share(ends: Sequence[TunnelEnd]) -> str:
     """The share of packets that the slow path carried; empty where the engine has none."""
     slow = [end.slow_packets for end in ends]
@@ -130,6 +168,24 @@ def expected_drops(names: Iterable[str]) -> str:
     )
 
 
+def _both(slow: Mapping[str, CountIncrease], drops: Mapping[str, CountIncrease]) -> str:
+    parts = [("dropped", reasons(drops)), ("to the slow path", reasons(slow))]
+    return "; ".join(f"{what}: {text}" for what, text in parts if text)
+
+
+def _programs(analysis: Analysis, path: str) -> str:
+    """Mean run times of both programs over all combinations."""
+    means = []
+    for metric in rows.PROGRAM_METRICS:
+        values = [e.value for e in analysis.estimates if e.metric == metric and e.path == path]
+        means.append(words.number(sum(values) / len(values), 3) if values else words.MISSING)
+    return words.MISSING if set(means) == {words.MISSING} else "/".join(means)
+
+
+def _packets(count: CountIncrease | None) -> int:
+    return 0 if count is None else count.packets
+
+
 def _dropped(end: TunnelEnd) -> str:
     """Number of packets, and their share of the packets that came."""
     dropped = end.dropped_packets
@@ -140,13 +196,14 @@ def _slow(count: CountIncrease | None) -> str:
     return words.MISSING if count is None else words.whole(count.packets)
 
 
-def _remark(paths: Sequence[PathSums]) -> str:
-    return expected_drops(total(end.drops for sums in paths for end in sums.of(TunnelSum).ends))
+def _remark(data: EvidenceData) -> str:
+    return expected_drops(total(end.drops for sums in data.paths for end in sums.of(TunnelSum).ends))
 
 
 TunnelSum.section = EvidenceSection(
     name="tunnels",
-    table=tunnels_table,
+    table=lambda data: tunnels_table(data.paths),
+    brief=tunnels_brief,
     entries="ends of tunnels",
     about="The ends of the tunnels counted these packets over the valid trials of each path: by the fast path, by "
     "the slow path, and dropped, with the reason. A dash stands for engines without a slow path.",
