@@ -151,7 +151,8 @@ class _Dots:
         title = f"{words.metric_label(item.metric)} ({unit})"
         labels = [label for label, _, _ in shown]
         if change is None:
-            title += f", not compared: {self.context.baselines(e for _, e, _ in shown)} has none"
+            baselines = self.context.baselines(e for _, e, _ in shown)
+            title += f", not compared, because {baselines} has no values for it"
         else:
             # Beside the values, the baseline has a row too, without a change.
             compared = [(label, finding) for label, _, finding in shown if finding is not None or not self.is_stacked]
