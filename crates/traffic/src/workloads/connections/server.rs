@@ -10,6 +10,7 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sixbench_measure::clock;
+use slab::Slab;
 
 use super::held::CHECK;
 use super::{ANSWER_BYTES, ConnectionsParams, REQUEST_BYTES, Transport, allow_descriptors, answer, round_of};
@@ -53,7 +54,7 @@ pub fn serve(
     let (endpoint, most) = (endpoint.clone(), params.count as usize);
     let doing = "closing the connections of a session".to_owned();
     CountingServer::start((port, 0), Stop::new(cancel), doing, move |edges, is_finishing, stop| {
-        let (open, sources, counted) = (Vec::new(), HashSet::new(), Account::default());
+        let (open, sources, counted) = (Slab::new(), HashSet::new(), Account::default());
         Serving { endpoint, most, sockets, epoll, open, sources, edges, counted }.run(is_finishing, stop)
     })
 }
@@ -130,8 +131,8 @@ struct Serving {
     most: usize,
     sockets: Vec<Listening>,
     epoll: Epoll,
-    /// Connections by number; absent are those that have ended.
-    open: Vec<Option<Open>>,
+    /// Connections that have not ended, by their numbers in the epoll set.
+    open: Slab<Open>,
     /// Addresses that datagrams came from.
     sources: HashSet<SocketAddr>,
     edges: Edges,
@@ -185,14 +186,14 @@ impl Serving {
             self.counted.strays.connections += 1;
             return tcp_io::reset(stream);
         }
-        let number = self.open.len();
+        let place = self.open.vacant_entry();
         let flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLET;
-        if self.epoll.add(&stream, EpollEvent::new(flags, number as u64)).is_err() {
+        if self.epoll.add(&stream, EpollEvent::new(flags, place.key() as u64)).is_err() {
             // Short of memory for it, which its client sees.
             return tcp_io::reset(stream);
         }
+        place.insert(Open { stream, request: [0; REQUEST_BYTES], have: 0 });
         self.note_accepted();
-        self.open.push(Some(Open { stream, request: [0; REQUEST_BYTES], have: 0 }));
     }
 
     fn note_accepted(&mut self) {
@@ -203,12 +204,12 @@ impl Serving {
     }
 
     fn advance(&mut self, number: usize) {
-        let Some(Some(open)) = self.open.get_mut(number) else { return };
+        let Some(open) = self.open.get_mut(number) else { return };
         match open.read() {
             Ok(true) => {}
             Ok(false) => return,
             Err(_) => {
-                self.open[number] = None;
+                self.open.remove(number);
                 return;
             }
         }
@@ -217,13 +218,13 @@ impl Serving {
                 open.have = 0;
                 self.counted.answered += u64::from(round == CHECK);
             }
-            Some(_) => self.open[number] = None,
+            Some(_) => {
+                self.open.remove(number);
+            }
             None => {
                 self.counted.strays.connections += 1;
                 self.counted.accepted -= 1;
-                if let Some(open) = self.open[number].take() {
-                    tcp_io::reset(open.stream);
-                }
+                tcp_io::reset(self.open.remove(number).stream);
             }
         }
     }
