@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::error::{Error, Outcome};
+use crate::error::{Code, Error, Outcome};
 use crate::sys;
 
 /// The longest response, its end not counted.
@@ -72,7 +72,7 @@ fn render(id: Option<u64>, outcome: &Outcome, limit_bytes: usize) -> Vec<u8> {
         _ => Ok(line),
     });
     let mut line = line.unwrap_or_else(|reason| {
-        let failure = Error::new("internal", format!("writing the response: {reason}"));
+        let failure = Error::new(Code::Internal, format!("writing the response: {reason}"));
         to_json(id, Body::Error(&failure)).unwrap_or_default()
     });
     line.push(b'\n');
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn responses_are_lines() {
         assert_eq!(render(Some(7), Ok(json!({"text": "a\nb"}))), "{\"id\":7,\"ok\":{\"text\":\"a\\nb\"}}\n");
-        let failure = Error::new("timeout", "waiting").with("after_ns", 5);
+        let failure = Error::new(Code::Timeout, "waiting").with("after_ns", 5);
         assert_eq!(
             render(None, Err(failure)),
             "{\"id\":null,\"error\":{\"code\":\"timeout\",\"message\":\"waiting\",\"context\":{\"after_ns\":5}}}\n"

@@ -21,7 +21,7 @@ use sixbench_measure::clock;
 use sixbench_wire::Span;
 use sixbench_wire::layers::{Layers, Link, outermost_addresses};
 
-use crate::error::{Error, Outcome};
+use crate::error::{Code, Error, Outcome};
 use crate::sys::{PacketSocket, Received};
 
 const MAX_CAPTURES: usize = 16;
@@ -74,10 +74,10 @@ impl Captures {
         start.check()?;
         let count = self.by_name.len();
         let Entry::Vacant(place) = self.by_name.entry(start.capture.clone()) else {
-            return Err(Error::new("capture-exists", format!("there is a capture `{}` already", start.capture)));
+            return Err(Error::new(Code::CaptureExists, format!("there is a capture `{}` already", start.capture)));
         };
         if count >= MAX_CAPTURES {
-            return Err(Error::new("busy", format!("there are {MAX_CAPTURES} captures already")));
+            return Err(Error::new(Code::Busy, format!("there are {MAX_CAPTURES} captures already")));
         }
         let index = if_nametoindex(start.interface.as_str()).map_err(|errno| start.failed("if_nametoindex", errno))?;
         let socket = PacketSocket::open().map_err(|error| start.failed("socket", error))?;
@@ -101,11 +101,11 @@ impl Captures {
         let capture = self
             .by_name
             .remove(name)
-            .ok_or_else(|| Error::new("no-capture", format!("there is no capture `{name}`")))?;
+            .ok_or_else(|| Error::new(Code::NoCapture, format!("there is no capture `{name}`")))?;
         drop(capture.stop);
         match capture.record.recv() {
             Ok(record) => Ok(record?.render()),
-            Err(_) => Err(Error::new("internal", format!("capture `{name}`: its thread panicked"))),
+            Err(_) => Err(Error::new(Code::Internal, format!("capture `{name}`: its thread panicked"))),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::thread;
 use serde_json::Value;
 
 use crate::answers::Answers;
-use crate::error::{Error, Outcome};
+use crate::error::{Code, Error, Outcome};
 use crate::job::{Job, shielded};
 use crate::lines::Line;
 use crate::protocol::{self, Request};
@@ -43,7 +43,7 @@ pub fn take<A: Asker>(
     let numbered = match line {
         Line::TooLong => {
             let message = format!("a request has at most {} bytes here", A::MAX_REQUEST_BYTES);
-            return answer(asker, None, Err(Error::new("line-too-long", message)));
+            return answer(asker, None, Err(Error::new(Code::LineTooLong, message)));
         }
         Line::Complete(line) => protocol::parse(line),
     };

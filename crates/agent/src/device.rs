@@ -21,7 +21,7 @@ use serde_json::json;
 
 use self::init::{Ended, Status};
 use self::log::Log;
-use crate::error::{Error, Outcome};
+use crate::error::{Code, Error, Outcome};
 use crate::job::Job;
 use crate::sys;
 
@@ -111,7 +111,7 @@ impl Device {
             return Err(Error::bad_request("device-start: a word has a zero byte, or a file name is empty or a path"));
         }
         if self.0.as_ref().is_some_and(|hosted| !matches!(hosted.lock().phase, Phase::Ended(_))) {
-            return Err(Error::new("exists", "device-start: this node has a device already"));
+            return Err(Error::new(Code::DeviceExists, "device-start: this node has a device already"));
         }
         let hosted = Arc::new(Hosted { shown: start.called(), state: Mutex::default(), has_changed: Condvar::new() });
         self.0 = Some(Arc::clone(&hosted));
@@ -160,7 +160,7 @@ impl Device {
     }
 
     fn present(&self) -> Result<&Hosted, Error> {
-        self.0.as_deref().ok_or_else(|| Error::new("missing", "this node has no device"))
+        self.0.as_deref().ok_or_else(|| Error::new(Code::NoDevice, "this node has no device"))
     }
 }
 
@@ -186,10 +186,10 @@ impl Hosted {
             .unwrap_or_else(PoisonError::into_inner);
         match &state.phase {
             Phase::Ready { after_ns } => Ok(json!({ "ready_after_ns": after_ns })),
-            Phase::Ended(text) => Err(Error::new("device-failed", text.clone())),
+            Phase::Ended(text) => Err(Error::new(Code::DeviceFailed, text.clone())),
             Phase::Starting => {
                 debug_assert!(timeout.timed_out());
-                Err(Error::new("device-failed", format!("{} was neither ready nor ended in time", self.shown)))
+                Err(Error::new(Code::DeviceFailed, format!("{} was neither ready nor ended in time", self.shown)))
             }
         }
     }
@@ -326,7 +326,7 @@ mod tests {
     fn files_have_names_and_stay_in_their_directory() {
         for name in ["", ".", "..", "a/b", "/etc/passwd", "a\0b"] {
             let refused = Device::default().start(start(&[name])).err().expect(name);
-            assert_eq!(refused.code, "bad-request", "{name:?}");
+            assert_eq!(refused.code, Code::BadRequest, "{name:?}");
         }
         assert!(Device::default().start(start(&["tayga.conf", "..x"])).is_ok());
     }
@@ -340,7 +340,7 @@ mod tests {
     #[test]
     fn there_is_nothing_to_ask_of_a_node_without_a_device() {
         let refused = Device::default().counters(&Counters { reset_peak: false }).expect_err("there is none");
-        assert_eq!(refused.code, "missing");
+        assert_eq!(refused.code, Code::NoDevice);
     }
 
     #[test]

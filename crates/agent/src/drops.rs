@@ -6,7 +6,7 @@ use sixbench_plane::Drops;
 use sixbench_plane::drops::MAX_WATCHED;
 use sixbench_wire::token::Token;
 
-use crate::error::{Error, Outcome};
+use crate::error::{Code, Error, Outcome};
 
 /// A request to begin.
 #[derive(Debug, Deserialize)]
@@ -45,7 +45,7 @@ impl Watch {
     /// Stops watching, and tells what was dropped.
     pub fn stop(&mut self) -> Outcome {
         let Some(drops) = self.drops.as_mut().filter(|_| self.is_watching) else {
-            return Err(Error::new("no-capture", "no drops are being watched: send drops-start first"));
+            return Err(Error::new(Code::NoCapture, "no drops are being watched: send drops-start first"));
         };
         self.is_watching = false;
         let dropped = drops.stop()?;
@@ -69,6 +69,6 @@ mod tests {
 
     #[test]
     fn nothing_can_be_stopped_that_was_not_started() {
-        assert_eq!(Watch::default().stop().expect_err("refused").code, "no-capture");
+        assert_eq!(Watch::default().stop().expect_err("refused").code, Code::NoCapture);
     }
 }

@@ -17,7 +17,7 @@ use nix::unistd::Pid;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::error::{Error, Outcome};
+use crate::error::{Code, Error, Outcome};
 use crate::job::Job;
 use crate::sys;
 
@@ -64,7 +64,7 @@ impl Commands {
         }
         let place = Place(Arc::clone(self));
         if self.accepted.fetch_add(1, Ordering::Relaxed) >= MAX_COMMANDS {
-            return Err(Error::new("busy", format!("exec: {MAX_COMMANDS} commands are already running")));
+            return Err(Error::new(Code::Busy, format!("exec: {MAX_COMMANDS} commands are already running")));
         }
         Ok(Box::new(move || place.0.run(request)))
     }
@@ -92,7 +92,7 @@ impl Commands {
         let status = running.end().map_err(|error| Error::system(&doing, "wait", error))?;
         if !has_ended {
             let message = format!("{doing}: it was not done after {} ms and was killed", timeout.as_millis());
-            let mut error = Error::new("timeout", message);
+            let mut error = Error::new(Code::Timeout, message);
             error.context = outputs;
             return Err(error);
         }

@@ -6,7 +6,7 @@ use std::process;
 
 use serde_json::json;
 
-use crate::error::{Error, Outcome};
+use crate::error::{Code, Error, Outcome};
 use crate::protocol::{self, Hello};
 use crate::sys;
 
@@ -19,7 +19,7 @@ pub fn answer(hello: &Hello, name: &str) -> Outcome {
             env!("CARGO_PKG_VERSION"),
             hello.version
         );
-        return Err(Error::new("protocol-mismatch", message).with("protocol", ours));
+        return Err(Error::new(Code::ProtocolMismatch, message).with("protocol", ours));
     }
     let (kernel, machine) =
         sys::kernel_and_machine().map_err(|error| Error::system("asking for the kernel's version", "uname", error))?;

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::error::{Error, Outcome};
+use crate::error::{Code, Error, Outcome};
 
 /// The rest of an operation, which returns the answer.
 pub type Job = Box<dyn FnOnce() -> Outcome + Send>;
@@ -12,7 +12,7 @@ pub type Job = Box<dyn FnOnce() -> Outcome + Send>;
 /// lives on.
 pub fn shielded<T>(op: &str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        Err(Error::new("internal", format!("{op}: a fault of the agent: {}", panic_message(panic.as_ref()))))
+        Err(Error::new(Code::Internal, format!("{op}: a fault of the agent: {}", panic_message(panic.as_ref()))))
     })
 }
 
@@ -31,7 +31,7 @@ mod tests {
     #[test]
     fn a_panic_is_an_internal_failure() {
         let failure = shielded::<()>("run", || panic!("at the disco")).expect_err("it panicked");
-        assert_eq!(failure.code, "internal");
+        assert_eq!(failure.code, Code::Internal);
         assert_eq!(failure.message, "run: a fault of the agent: at the disco");
     }
 }

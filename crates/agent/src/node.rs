@@ -16,7 +16,7 @@ use crate::conversation::{self, Asker, Reply};
 use crate::device::Device;
 use crate::drops::Watch as Drops;
 use crate::emulation::Emulation;
-use crate::error::{Error, Outcome, to_value};
+use crate::error::{Code, Error, Outcome, to_value};
 use crate::exec::Commands;
 use crate::lending::Lent;
 use crate::lines::Lines;
@@ -125,7 +125,7 @@ impl Conversation {
         let value = match request {
             Request::Hello(hello) => self.greet(&hello)?,
             _ if !self.is_greeted => {
-                return Err(Error::new("not-greeted", format!("{} arrived before hello", request.op())));
+                return Err(Error::new(Code::NotGreeted, format!("{} arrived before hello", request.op())));
             }
             Request::Exec(request) => return self.node.commands.accept(request).map(Reply::Later),
             Request::Sysctl(request) => sysctl::apply(&request)?,

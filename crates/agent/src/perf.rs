@@ -3,7 +3,7 @@
 use serde_json::json;
 use sixbench_measure::perf::{CYCLES_AND_INSTRUCTIONS, Counters, Pair, Refusal};
 
-use crate::error::{Error, Outcome};
+use crate::error::{Code, Error, Outcome};
 
 /// The counters, while they run.
 pub struct Perf {
@@ -28,7 +28,7 @@ impl Perf {
     /// Stops counting, and returns the counts.
     pub fn stop(&mut self) -> Outcome {
         let Some(counters) = self.counters.take() else {
-            return Err(Error::new("no-capture", "no events are being counted: send perf-start first"));
+            return Err(Error::new(Code::NoCapture, "no events are being counted: send perf-start first"));
         };
         let total = counters.total().map_err(refused)?;
         let [cycles, instructions] = total.counts;
@@ -43,7 +43,7 @@ impl Perf {
 }
 
 fn refused(refusal: Refusal) -> Error {
-    Error::new("system", refusal.to_string()).with_call(refusal.call, &refusal.source)
+    Error::new(Code::System, refusal.to_string()).with_call(refusal.call, &refusal.source)
 }
 
 #[cfg(test)]
@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn it_is_counted_from_the_start_to_the_stop_only() {
         let mut perf = Perf { pair: Pair { name: "switches", events: [SWITCHES; 2] }, counters: None };
-        assert_eq!(perf.stop().expect_err("not started").code, "no-capture");
+        assert_eq!(perf.stop().expect_err("not started").code, Code::NoCapture);
         if let Err(failure) = perf.start() {
             assert!(failure.message.contains("kernel.perf_event_paranoid"), "{}", failure.message);
             return;
@@ -71,7 +71,7 @@ mod tests {
         }
         assert!(counted["running_ns"].as_u64() > Some(0), "{counted}");
         assert!(counted["running_ns"].as_u64() <= counted["enabled_ns"].as_u64(), "{counted}");
-        assert_eq!(perf.stop().expect_err("it was stopped").code, "no-capture");
+        assert_eq!(perf.stop().expect_err("it was stopped").code, Code::NoCapture);
     }
 
     #[test]
@@ -79,7 +79,7 @@ mod tests {
         let nonesuch = Event { kind: 1, config: 999_999 };
         let mut perf = Perf { pair: Pair { name: "nothing", events: [nonesuch; 2] }, counters: None };
         let failure = perf.start().expect_err("there is no such event");
-        assert_eq!(failure.code, "system");
+        assert_eq!(failure.code, Code::System);
         assert_eq!(failure.context["call"], "perf_event_open");
         assert!(failure.context["errno"].is_string());
         assert!(perf.counters.is_none());

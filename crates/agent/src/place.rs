@@ -59,6 +59,7 @@ mod tests {
     use nix::sched::sched_getaffinity;
 
     use super::*;
+    use crate::error::Code;
 
     fn allowed(pid: u32) -> Vec<usize> {
         let set = sched_getaffinity(Pid::from_raw(i32::try_from(pid).unwrap())).unwrap();
@@ -104,7 +105,7 @@ mod tests {
     fn processors_that_are_not_there_are_told() {
         for processor in [CpuSet::count() - 1, CpuSet::count()] {
             let failure = place(&Request { processors: vec![processor] }).unwrap_err();
-            assert_eq!(failure.code, "system");
+            assert_eq!(failure.code, Code::System);
             let begins = format!("running on the processors [{processor}]: ");
             assert!(failure.message.starts_with(&begins), "{}", failure.message);
         }

@@ -14,7 +14,7 @@ use sixbench_services::multicast::{self, Forwarder};
 use sixbench_services::prefix;
 use sixbench_services::relay::{self, Relay};
 
-use crate::error::{Error, Outcome, to_value};
+use crate::error::{Code, Error, Outcome, to_value};
 use crate::job::Job;
 
 /// Most devices on which a node is a router, or a DHCP server.
@@ -227,7 +227,7 @@ impl Leases {
         }
         let lease = match leases.entry(request.device.clone()) {
             Entry::Vacant(_) if count >= MAX_LEASES => {
-                return Err(Error::new("busy", format!("there are {MAX_LEASES} tunnels of brokers already")));
+                return Err(Error::new(Code::Busy, format!("there are {MAX_LEASES} tunnels of brokers already")));
             }
             Entry::Vacant(entry) => {
                 entry.insert(None);
@@ -276,7 +276,7 @@ fn room<'a, S>(
     match services.entry(device.to_owned()) {
         Entry::Occupied(_) => Err(exists(format!("this node is a {what} on {device}"))),
         Entry::Vacant(_) if count >= MAX_DEVICES => {
-            Err(Error::new("busy", format!("this node is a {what} on {MAX_DEVICES} devices already")))
+            Err(Error::new(Code::Busy, format!("this node is a {what} on {MAX_DEVICES} devices already")))
         }
         Entry::Vacant(entry) => Ok(entry),
     }
@@ -284,9 +284,9 @@ fn room<'a, S>(
 
 /// The service is there already: `what` says where.
 fn exists(what: impl std::fmt::Display) -> Error {
-    Error::new("service-exists", format!("{what} already"))
+    Error::new(Code::ServiceExists, format!("{what} already"))
 }
 
 fn present<T>(service: Option<T>, name: &str) -> Result<T, Error> {
-    service.ok_or_else(|| Error::new("no-service", format!("there is no {name}")))
+    service.ok_or_else(|| Error::new(Code::NoService, format!("there is no {name}")))
 }

@@ -14,7 +14,7 @@ use sixbench_traffic::{Cancel, Endpoint, Progress, Workload};
 use sixbench_wire::token::Token;
 use table::Table;
 
-use crate::error::{Error, Outcome};
+use crate::error::{Code, Error, Outcome};
 use crate::job::Job;
 
 /// Most sessions of a node.
@@ -152,7 +152,7 @@ impl Sessions {
     pub fn finish(&self, request: &Finish) -> Result<Job, Error> {
         let Some((reservation, server)) = self.table.take(&request.session)? else {
             let message = format!("session `{}` does not serve, or is being finished already", request.session);
-            return Err(Error::new("no-session", message));
+            return Err(Error::new(Code::NoSession, message));
         };
         let finish = traffic::Finish {
             sent: request.sent,
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn what_has_arrived_is_told_while_a_session_is_at_work() {
         let sessions = sessions();
-        assert_eq!(code(sessions.progress("a")), "no-session");
+        assert_eq!(code(sessions.progress("a")), Code::NoSession);
         serve(&sessions, "a", json!({})).expect("it serves");
         let quiet = sessions.progress("a").expect("it is there");
         assert!(quiet["now_ns"].is_u64() && quiet.get("received_bytes").is_none());
@@ -311,19 +311,19 @@ mod tests {
         sessions.finish(&Finish { session: session.to_owned(), sent: Some(5), timeout_ns: 1, first_silence_ns: None })
     }
 
-    fn code<T>(result: Result<T, Error>) -> &'static str {
+    fn code<T>(result: Result<T, Error>) -> Code {
         result.map(drop).expect_err("a failure").code
     }
 
     #[test]
     fn a_served_session_is_finished_once_and_its_name_is_free_again() {
         let sessions = sessions();
-        assert_eq!(code(finish(&sessions, "a")), "no-session");
+        assert_eq!(code(finish(&sessions, "a")), Code::NoSession);
         assert_eq!(serve(&sessions, "a", json!({})).expect("it serves"), json!({"port": 4242, "cookie": false}));
-        assert_eq!(code(serve(&sessions, "a", json!({}))), "session-exists");
-        assert_eq!(code(run(&sessions, "a", json!({}))), "session-exists");
+        assert_eq!(code(serve(&sessions, "a", json!({}))), Code::SessionExists);
+        assert_eq!(code(run(&sessions, "a", json!({}))), Code::SessionExists);
         let job = finish(&sessions, "a").expect("it served");
-        assert_eq!(code(finish(&sessions, "a")), "no-session");
+        assert_eq!(code(finish(&sessions, "a")), Code::NoSession);
         assert_eq!(job().expect("a result"), json!({"sent": 5}));
         serve(&sessions, "a", json!({})).expect("the name is free");
     }
@@ -334,8 +334,8 @@ mod tests {
         let job = run(&sessions, "a", json!({"wait": true})).expect("accepted");
         let runs = thread::spawn(job);
         assert!(sessions.cancel("a").expect("it runs").is_none());
-        assert_eq!(code(runs.join().expect("no panic")), "cancelled");
-        assert_eq!(code(sessions.cancel("a")), "no-session");
+        assert_eq!(code(runs.join().expect("no panic")), Code::Cancelled);
+        assert_eq!(code(sessions.cancel("a")), Code::NoSession);
     }
 
     #[test]
@@ -344,7 +344,7 @@ mod tests {
         serve(&sessions, "a", json!({"wait": true})).expect("it serves");
         let finishes = thread::spawn(finish(&sessions, "a").expect("it served"));
         assert!(sessions.cancel("a").expect("it is finished").is_none());
-        assert_eq!(code(finishes.join().expect("no panic")), "cancelled");
+        assert_eq!(code(finishes.join().expect("no panic")), Code::Cancelled);
     }
 
     #[test]
@@ -352,7 +352,7 @@ mod tests {
         let sessions = sessions();
         serve(&sessions, "a", json!({})).expect("it serves");
         let job = sessions.cancel("a").expect("it serves").expect("a server to end");
-        assert_eq!(code(serve(&sessions, "a", json!({}))), "session-exists");
+        assert_eq!(code(serve(&sessions, "a", json!({}))), Code::SessionExists);
         job().expect("it ends");
         serve(&sessions, "a", json!({})).expect("the name is free");
     }
@@ -361,8 +361,8 @@ mod tests {
     fn a_panic_ends_the_session() {
         let sessions = sessions();
         let job = run(&sessions, "a", json!({"panic": true})).expect("accepted");
-        assert_eq!(code(shielded("run", job)), "internal");
-        assert_eq!(code(shielded("serve", || serve(&sessions, "a", json!({"panic_on_serve": true})))), "internal");
+        assert_eq!(code(shielded("run", job)), Code::Internal);
+        assert_eq!(code(shielded("serve", || serve(&sessions, "a", json!({"panic_on_serve": true})))), Code::Internal);
         serve(&sessions, "a", json!({})).expect("the name is free");
     }
 
@@ -381,7 +381,7 @@ mod tests {
         sessions.cancel_older_than(Duration::from_secs(3600));
         assert!(!sessions.is_empty());
         sessions.cancel_older_than(Duration::ZERO);
-        assert_eq!(code(runs.join().expect("no panic")), "cancelled");
+        assert_eq!(code(runs.join().expect("no panic")), Code::Cancelled);
         assert!(sessions.is_empty());
     }
 
@@ -391,6 +391,6 @@ mod tests {
         for number in 0..MAX_SESSIONS {
             serve(&sessions, &number.to_string(), json!({})).expect("there is room");
         }
-        assert_eq!(code(serve(&sessions, "more", json!({}))), "busy");
+        assert_eq!(code(serve(&sessions, "more", json!({}))), Code::Busy);
     }
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use sixbench_plane::Timers;
 use sixbench_plane::timers::{Device, MAX_DEVICES};
 
-use crate::error::{Error, Outcome};
+use crate::error::{Code, Error, Outcome};
 
 /// A request to begin.
 #[derive(Debug, Deserialize)]
@@ -45,7 +45,7 @@ impl Watch {
     /// Stops watching, and returns the counts of each device's timers.
     pub fn stop(&mut self) -> Outcome {
         let (Some(timers), Some(since)) = (self.timers.as_mut(), self.since.take()) else {
-            return Err(Error::new("no-capture", "no timers are being watched: send timers-start first"));
+            return Err(Error::new(Code::NoCapture, "no timers are being watched: send timers-start first"));
         };
         let elapsed_ns = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let devices = timers.stop()?;
@@ -70,6 +70,6 @@ mod tests {
 
     #[test]
     fn nothing_can_be_stopped_that_was_not_started() {
-        assert_eq!(Watch::default().stop().expect_err("refused").code, "no-capture");
+        assert_eq!(Watch::default().stop().expect_err("refused").code, Code::NoCapture);
     }
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 use sixbench_measure::clock;
 use sixbench_netlink::tracking;
 
-use crate::error::{Error, Outcome};
+use crate::error::{Code, Error, Outcome};
 use crate::sys;
 
 const SETTINGS: &str = "/proc/sys/net/netfilter";
@@ -79,7 +79,7 @@ fn setting(name: &str) -> Result<Option<u64>, Error> {
     let number = text
         .trim()
         .parse()
-        .map_err(|_| Error::new("internal", format!("reading {path}: {:?} is not a number", text.trim())))?;
+        .map_err(|_| Error::new(Code::Internal, format!("reading {path}: {:?} is not a number", text.trim())))?;
     Ok(Some(number))
 }
 

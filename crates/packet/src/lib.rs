@@ -15,7 +15,7 @@ pub mod stamping;
 mod sys;
 
 pub use control::{Notes, SentControl};
-pub use error::{Error, Result};
+pub use error::{Code, Error, Result};
 pub use local_address::LocalAddress;
 pub use sys::{
     Destination, LentReceiveBatch, Message, MessageReader, Reading, ReceiveBatch, Received, SendBatch, With,

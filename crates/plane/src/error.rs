@@ -1,9 +1,6 @@
 //! The sentences of errors of tunnels and translators.
 
-pub use sixbench_packet::{Error, Result};
-
-/// The code where there is no tunnel of that name.
-pub const NO_TUNNEL: &str = "no-tunnel";
+pub use sixbench_packet::{Code, Error, Result};
 
 /// The specification of a tunnel contradicts itself or its mechanism.
 pub(crate) fn bad_tunnel(device: &str, reason: impl std::fmt::Display) -> Error {
@@ -12,12 +9,12 @@ pub(crate) fn bad_tunnel(device: &str, reason: impl std::fmt::Display) -> Error 
 
 /// A tunnel of that name is there.
 pub(crate) fn tunnel_exists(device: &str) -> Error {
-    Error::new("tunnel-exists", format!("there is a tunnel {device} already"))
+    Error::new(Code::TunnelExists, format!("there is a tunnel {device} already"))
 }
 
 /// No tunnel of that name is there.
 pub(crate) fn no_tunnel(device: &str) -> Error {
-    Error::new(NO_TUNNEL, format!("there is no tunnel {device}"))
+    Error::new(Code::NoTunnel, format!("there is no tunnel {device}"))
 }
 
 /// A translator's specification contradicts itself or its mechanism.
@@ -27,12 +24,12 @@ pub(crate) fn bad_translator(device: &str, reason: impl std::fmt::Display) -> Er
 
 /// A translator or another device of that name is there.
 pub(crate) fn translator_exists(device: &str) -> Error {
-    Error::new("translator-exists", format!("there is a device {device} already"))
+    Error::new(Code::TranslatorExists, format!("there is a device {device} already"))
 }
 
 /// No translator of that name is there.
 pub(crate) fn no_translator(device: &str) -> Error {
-    Error::new("no-translator", format!("there is no translator {device}"))
+    Error::new(Code::NoTranslator, format!("there is no translator {device}"))
 }
 
 /// There is no run time to tell.

@@ -35,7 +35,7 @@ pub mod whole;
 pub mod written;
 
 pub use drops::Drops;
-pub use error::{Error, Result};
+pub use error::{Code, Error, Result};
 pub use spec::Spec;
 pub use timers::Timers;
 pub use translators::{TranslatorSpec, Translators};

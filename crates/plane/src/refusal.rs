@@ -6,7 +6,7 @@ use std::io;
 
 use aya::util::KernelVersion;
 use nix::errno::Errno;
-use sixbench_packet::Error;
+use sixbench_packet::{Code, Error};
 
 /// The first kernel that has all that the programs cannot do without (`bpf_redirect_neigh`).
 const NEEDED_KERNEL: (u8, u8) = (5, 10);
@@ -52,7 +52,7 @@ impl Refusal {
 impl Refusal {
     /// The error with that sentence, and with these facts for programs.
     fn error(&self, message: String) -> Error {
-        let error = Error::new("system", message);
+        let error = Error::new(Code::System, message);
         let mut error = match self.errno {
             Some(number) => error.with_call("bpf", &io::Error::from_raw_os_error(number)),
             None => error.with("call", "bpf"),

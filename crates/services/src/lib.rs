@@ -20,5 +20,5 @@ pub mod relay;
 mod served;
 mod worker;
 
-pub use error::{Error, Result};
+pub use error::{Code, Error, Result};
 pub use served::Server;

@@ -1,6 +1,6 @@
 //! The sentences of errors that workloads have in common.
 
-pub use sixbench_packet::{Error, Result};
+pub use sixbench_packet::{Code, Error, Result};
 
 /// The parameters are not of the workload's form, or out of range. `reason` says which, and what would be right.
 pub fn bad_params(workload: &str, reason: impl std::fmt::Display) -> Error {
@@ -19,5 +19,5 @@ pub fn timeout(doing: impl std::fmt::Display, after_ns: u64) -> Error {
 
 /// The session was cancelled.
 pub fn cancelled() -> Error {
-    Error::new("cancelled", "cancelled")
+    Error::new(Code::Cancelled, "cancelled")
 }

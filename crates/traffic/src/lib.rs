@@ -37,7 +37,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 pub use cancel::{Cancel, Stop};
-pub use error::{Error, Result};
+pub use error::{Code, Error, Result};
 pub use progress::Progress;
 pub use schemars::SchemaGenerator;
 pub use session::{Endpoint, Finish, ResultSchemas, Server, Workload};
@@ -67,6 +67,6 @@ pub fn find(name: &str) -> Result<&'static dyn Workload> {
     registry().iter().copied().find(|w| w.name() == name).ok_or_else(|| {
         let known: Vec<_> = registry().iter().map(|w| w.name()).collect();
         let message = format!("there is no workload `{name}`; this agent knows {}", known.join(", "));
-        Error::new("unknown-workload", message)
+        Error::new(Code::UnknownWorkload, message)
     })
 }

@@ -280,9 +280,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::Code;
 
     fn reason(error: Error) -> String {
-        assert_eq!(error.code, "bad-params");
+        assert_eq!(error.code, Code::BadParams);
         error.to_string()
     }
 

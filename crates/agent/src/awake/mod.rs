@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sixbench_measure::clock;
 
-use crate::error::{Error, Outcome};
+use crate::error::{Code, Error, Outcome};
 use crate::sys::{self, Counters};
 pub use spinner::{COMMAND, run as run_spinners};
 use spinner::{READY, Seen};
@@ -88,12 +88,12 @@ impl Spinners {
         // The process is ended by `drop` from here on.
         let spinners = Self { processors: processors.to_vec(), counters, child };
         let mut output =
-            BufReader::new(output.ok_or_else(|| Error::new("internal", format!("{DOING}: it has no output")))?);
+            BufReader::new(output.ok_or_else(|| Error::new(Code::Internal, format!("{DOING}: it has no output")))?);
         let mut line = String::new();
         let heard = output.read_line(&mut line);
         if line.trim_end() != READY {
             return Err(
-                refusal(&line).unwrap_or_else(|| Error::new("internal", format!("{DOING}: it ended ({heard:?})")))
+                refusal(&line).unwrap_or_else(|| Error::new(Code::Internal, format!("{DOING}: it ended ({heard:?})")))
             );
         }
         Ok(spinners)
@@ -120,7 +120,7 @@ impl Drop for Spinners {
 fn refusal(line: &str) -> Option<Error> {
     let mut output: Map<String, Value> = serde_json::from_str(line).ok()?;
     let message = output.remove("message")?.as_str()?.to_owned();
-    let mut failure = Error::new("system", message);
+    let mut failure = Error::new(Code::System, message);
     failure.context = output.remove("context")?.as_object()?.clone();
     Some(failure)
 }

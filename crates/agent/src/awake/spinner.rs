@@ -29,7 +29,7 @@ use nix::unistd::Pid;
 use serde_json::json;
 use sixbench_measure::{clock, sys::scheduling};
 
-use crate::error::Error;
+use crate::error::{Code, Error};
 use crate::sys::Counters;
 
 /// The command that the agent starts itself with as this process. Processors follow. Standard input is the memory that
@@ -78,7 +78,7 @@ fn spin(processors: &[usize]) -> Result<Infallible, Error> {
             .name(format!("awake-{processor}"))
             .spawn(move || watch(processor, &seen, &started))
             .map_err(|error| Error::system("starting a thread that keeps a processor awake", "clone", error))?;
-        hears.recv().map_err(|_| Error::new("internal", "the thread that keeps a processor awake ended"))??;
+        hears.recv().map_err(|_| Error::new(Code::Internal, "the thread that keeps a processor awake ended"))??;
     }
     println!("{READY}");
     io::stdout().flush().map_err(|error| Error::system("telling the agent", "write", error))?;
@@ -258,7 +258,7 @@ mod tests {
     fn a_processor_that_is_not_there_is_told() {
         for processor in [CpuSet::count() - 1, CpuSet::count()] {
             let failure = thread::spawn(move || settle(processor)).join().unwrap().unwrap_err();
-            assert_eq!(failure.code, "system", "{}", failure.message);
+            assert_eq!(failure.code, Code::System, "{}", failure.message);
             assert!(failure.message.starts_with(&format!("running on processor {processor}: ")), "{}", failure.message);
         }
     }

@@ -19,7 +19,7 @@ use super::limits::{self, Limits};
 use super::listening::Listening;
 use crate::answers::Answers;
 use crate::conversation::{self, Asker, Reply};
-use crate::error::{Error, Outcome};
+use crate::error::{Code, Error, Outcome};
 use crate::lines::{Line, Lines};
 use crate::protocol::{Hello, Request};
 use crate::sessions::{self, Sessions};
@@ -121,7 +121,7 @@ impl Client<'_> {
         let value = match request {
             Request::Hello(hello) => self.greet(&hello)?,
             _ if !self.visit.is_client() => {
-                return Err(Error::new("not-greeted", format!("{op} arrived before hello")));
+                return Err(Error::new(Code::NotGreeted, format!("{op} arrived before hello")));
             }
             Request::Cpu {} => json!(cpu::sample()),
             Request::Counters {} => counters::read(None)?,
@@ -136,7 +136,7 @@ impl Client<'_> {
                 let message = format!(
                     "{op} is not for clients on other machines; they may ask for hello, serve, progress, finish, cancel, cpu, counters"
                 );
-                return Err(Error::new("refused", message));
+                return Err(Error::new(Code::Refused, message));
             }
         };
         Ok(Reply::Now(value))
@@ -150,7 +150,7 @@ impl Client<'_> {
                 "{} clients are connected already; try again later, or start the server with a larger --max-clients",
                 full.max_clients
             );
-            Error::new("busy", message)
+            Error::new(Code::Busy, message)
         })?;
         if !was_client {
             eprintln!(

@@ -97,6 +97,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::error::Code;
 
     fn take(client: &ClientFlows, params: Value) -> Result<Held, Error> {
         let Value::Object(params) = params else { panic!("an object") };
@@ -106,7 +107,7 @@ mod tests {
     fn refused(client: &ClientFlows, streams: u64) -> (Value, Value, Value) {
         let failure = take(client, json!({"streams": streams})).err().expect("a refusal");
         let [limit, most, taken] = ["limit", "most", "taken"].map(|key| failure.context[key].clone());
-        assert_eq!(failure.code, "over-limit");
+        assert_eq!(failure.code, Code::OverLimit);
         let option = limit.as_str().expect("an option");
         assert!(failure.message.contains(&format!("start the server with a larger {option}")), "{}", failure.message);
         (limit, most, taken)

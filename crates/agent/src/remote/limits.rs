@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::error::Error;
+use crate::error::{Code, Error};
 
 /// Sessions that a client may have at a time.
 pub const MAX_SESSIONS: usize = 8;
@@ -131,7 +131,7 @@ fn within(what: &str, asked: u128, most: u128, limit: &'static str) -> Result<()
 /// A refusal that names the limit and what would be within it.
 pub fn over_limit(message: String, limit: &'static str, most: u128) -> Error {
     let most = u64::try_from(most).unwrap_or(u64::MAX);
-    Error::new("over-limit", message).with("limit", limit).with("most", most)
+    Error::new(Code::OverLimit, message).with("limit", limit).with("most", most)
 }
 
 #[cfg(test)]
@@ -196,7 +196,7 @@ mod tests {
             ("udp-stream", json!({"rate_bps": 1, "sizes_mean_bytes": 32}), "--max-rate", 1_000_000),
         ] {
             let failure = check(workload, params.clone()).expect_err(&params.to_string());
-            assert_eq!((failure.code, &failure.context["limit"]), ("over-limit", &json!(limit)), "{params}");
+            assert_eq!((failure.code, &failure.context["limit"]), (Code::OverLimit, &json!(limit)), "{params}");
             assert_eq!(failure.context["most"], most, "{params}");
             assert!(failure.message.contains(&most.to_string()), "{}", failure.message);
         }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, UdpSocket};
 
 use sixbench_packet::LocalAddress;
 
-use crate::error::Error;
+use crate::error::{Code, Error};
 
 /// The addresses that a server was told to listen on.
 pub struct Listening {
@@ -33,7 +33,7 @@ impl Listening {
                 "this server has no {family} address; it listens on {}; let it listen on {family}, too",
                 listening.join(", ")
             );
-            Error::new("refused", message)
+            Error::new(Code::Refused, message)
         })
     }
 
@@ -91,7 +91,7 @@ mod tests {
     fn nothing_else_is_ever_bound() {
         assert_eq!(bind(&["127.0.0.2"], "127.0.0.1", "127.0.0.1").expect("the first"), "127.0.0.2");
         let failure = bind(&["127.0.0.1"], "::1", "127.0.0.1").expect_err("no IPv6");
-        assert_eq!(failure.code, "refused");
+        assert_eq!(failure.code, Code::Refused);
         assert!(failure.message.contains("no IPv6 address; it listens on 127.0.0.1"), "{}", failure.message);
     }
 }

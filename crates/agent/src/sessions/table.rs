@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use sixbench_traffic::{Cancel, Endpoint, Progress, Server};
 
-use crate::error::Error;
+use crate::error::{Code, Error};
 
 /// The sessions of a node.
 pub struct Table {
@@ -72,10 +72,10 @@ impl Table {
         let mut sessions = self.lock();
         let count = sessions.len();
         let Entry::Vacant(entry) = sessions.entry(session.to_owned()) else {
-            return Err(Error::new("session-exists", format!("there is a session `{session}` already")));
+            return Err(Error::new(Code::SessionExists, format!("there is a session `{session}` already")));
         };
         if count >= self.most {
-            return Err(Error::new("busy", format!("there are {} sessions already", self.most)));
+            return Err(Error::new(Code::Busy, format!("there are {} sessions already", self.most)));
         }
         let cancel = Cancel::default();
         let progress = endpoints.first().map(|endpoint| endpoint.progress.clone()).unwrap_or_default();
@@ -118,7 +118,7 @@ impl Table {
 }
 
 fn find_in<'a>(sessions: &'a mut HashMap<String, Session>, name: &str) -> Result<&'a mut Session, Error> {
-    sessions.get_mut(name).ok_or_else(|| Error::new("no-session", format!("there is no session `{name}`")))
+    sessions.get_mut(name).ok_or_else(|| Error::new(Code::NoSession, format!("there is no session `{name}`")))
 }
 
 impl Reservation {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use sixbench_plane::{Spec, Tunnels};
 
 use crate::worker::lock;
-use crate::{Error, Result};
+use crate::{Code, Error, Result};
 
 /// The tunnels of a node: those of its orchestrator and those of its broker.
 pub type SharedTunnels = Arc<Mutex<Tunnels>>;
@@ -69,7 +69,7 @@ impl End<'_> {
 /// Takes an end away. Its orchestrator may have done so before.
 pub fn remove(tunnels: &SharedTunnels, device: &str) -> Result<()> {
     match lock(tunnels).remove(device) {
-        Err(error) if error.code != sixbench_plane::error::NO_TUNNEL => Err(error),
+        Err(error) if error.code != Code::NoTunnel => Err(error),
         _ => Ok(()),
     }
 }

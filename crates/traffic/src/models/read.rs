@@ -255,6 +255,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::Code;
 
     fn read(value: &Value, plain: Plain) -> Result<Option<Model>> {
         let mut params = Params::new("w", value)?;
@@ -265,7 +266,7 @@ mod tests {
 
     fn reason(value: Value, plain: Plain) -> String {
         let error = read(&value, plain).unwrap_err();
-        assert_eq!(error.code, "bad-params");
+        assert_eq!(error.code, Code::BadParams);
         error.to_string().replace("parameters of w: ", "")
     }
 

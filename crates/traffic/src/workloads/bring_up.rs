@@ -207,6 +207,7 @@ impl<'a> Probing<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Code;
     use crate::Workload;
 
     fn run(peer: &str) -> Option<Value> {
@@ -240,7 +241,7 @@ mod tests {
         let endpoint = Endpoint::on_loopback([127, 0, 0, 1].into());
         for params in [json!({"interval_ns": 99_999}), json!({"timeout_ns": 0}), json!({"count": 1})] {
             let error = Workload::serve(&BringUp, &endpoint, &params, &Cancel::default()).err().expect("a refusal");
-            assert_eq!(error.code, "bad-params", "{params}");
+            assert_eq!(error.code, Code::BadParams, "{params}");
         }
     }
 }

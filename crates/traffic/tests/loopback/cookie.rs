@@ -9,7 +9,7 @@ use crate::peers::{connect_saying, preamble};
 use serde_json::{Value, json};
 use sixbench_traffic::cookie::{Kind, Message};
 use sixbench_traffic::datagram::{Header, Phase};
-use sixbench_traffic::{Cancel, Endpoint, Finish};
+use sixbench_traffic::{Cancel, Code, Endpoint, Finish};
 
 /// Long enough for an answer on a busy machine, where one comes.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -130,6 +130,6 @@ fn a_server_whose_client_never_came_says_so() {
     let server = serve_anybody("udp-rr", V4, &json!({"count": 5}));
     let error =
         server.finish(&Finish { sent: None, timeout_ns: 50 * MS, first_silence_ns: None }).expect_err("nobody came");
-    assert_eq!(error.code, "timeout");
+    assert_eq!(error.code, Code::Timeout);
     assert!(error.to_string().contains("a client that echoes a cookie"), "{error}");
 }

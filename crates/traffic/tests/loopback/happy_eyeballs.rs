@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use serde_json::{Value, json};
-use sixbench_traffic::{Cancel, Endpoint};
+use sixbench_traffic::{Cancel, Code, Endpoint};
 
 use crate::common::{FAMILIES, FINISH, V4, V6, endpoint, workload};
 use crate::peers::check_cpu;
@@ -82,5 +82,5 @@ fn other_workloads_have_one_address() {
         .serve_at(&[endpoint(V6, 0), endpoint(V4, 0)], &json!({"count": 1}), &Cancel::default())
         .err()
         .unwrap();
-    assert_eq!(error.code, "bad-params");
+    assert_eq!(error.code, Code::BadParams);
 }

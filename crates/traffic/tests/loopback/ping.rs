@@ -2,7 +2,7 @@
 
 use crate::common::{FAMILIES, HOUR_NS, MS, V4, endpoint, number, run, serve, trial, workload};
 use serde_json::json;
-use sixbench_traffic::{Cancel, Finish};
+use sixbench_traffic::{Cancel, Code, Finish};
 
 /// True if raw sockets may be opened here. Where they must (`SIXBENCH_EXPECT_LAB=1`), not being allowed is a failure.
 fn is_permitted() -> bool {
@@ -101,7 +101,7 @@ fn cancel_ends_it() {
         std::thread::scope(|scope| {
             let client = scope.spawn(|| workload("ping").run(&endpoint(address, 0), &params, &cancel));
             cancel.raise();
-            assert_eq!(client.join().unwrap().unwrap_err().code, "cancelled");
+            assert_eq!(client.join().unwrap().unwrap_err().code, Code::Cancelled);
         });
     }
 }

@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::thread;
 
 use serde_json::{Value, json};
+use sixbench_traffic::Code;
 
 use crate::common::*;
 use crate::peers::*;
@@ -142,8 +143,8 @@ fn a_cancel_ends_both_sides() {
         stream.read_exact(&mut [0; 64]).unwrap();
         std::mem::forget(stream);
     });
-    assert_eq!(error.code, "cancelled");
-    assert_eq!(cancelled_finish(NAME, &forever).code, "cancelled");
+    assert_eq!(error.code, Code::Cancelled);
+    assert_eq!(cancelled_finish(NAME, &forever).code, Code::Cancelled);
 }
 
 #[test]

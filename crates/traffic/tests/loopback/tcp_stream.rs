@@ -5,7 +5,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 use sixbench_measure::clock;
-use sixbench_traffic::Cancel;
+use sixbench_traffic::{Cancel, Code};
 use sixbench_wire::token::Token;
 
 use crate::common::*;
@@ -140,7 +140,7 @@ fn a_session_that_waits_for_others_can_be_stopped() {
         let stream = connect_saying(V4, port, &preamble(Token([9; 16]), FORWARD, 0));
         wait_for_end(stream);
     });
-    assert_eq!(error.code, "cancelled");
+    assert_eq!(error.code, Code::Cancelled);
     drop(server);
 }
 
@@ -259,7 +259,7 @@ fn options_are_asked_for_and_what_was_granted_is_told() {
 #[test]
 fn unknown_congestion_control_is_an_error_of_the_system() {
     let error = run(NAME, V4, 1, &json!({"bytes": 1, "congestion": "nosuch"})).unwrap_err();
-    assert_eq!(error.code, "system");
+    assert_eq!(error.code, Code::System);
     assert!(error.to_string().starts_with("setting the congestion control `nosuch`"), "{error}");
 }
 
@@ -310,12 +310,12 @@ fn a_sender_that_vanishes_is_lost() {
         stream.write_all(&[0; 5_000]).unwrap();
         drop(stream);
         let error = server.finish(&FINISH).unwrap_err();
-        assert_eq!(error.code, "peer-lost");
+        assert_eq!(error.code, Code::PeerLost);
         assert_eq!(error.to_string(), format!("receiving from 127.0.0.1: the peer {expected}"));
     }
     let server = serve(NAME, V4, &json!({"bytes": 5_001, "streams": 2}));
     reset(connect_saying(V4, server.port(), &preamble(TOKEN, FORWARD, 0)));
-    assert_eq!(server.finish(&FINISH).unwrap_err().code, "peer-lost");
+    assert_eq!(server.finish(&FINISH).unwrap_err().code, Code::PeerLost);
 }
 
 #[test]
@@ -329,7 +329,7 @@ fn a_receiver_that_vanishes_is_lost() {
             start
         });
         let error = run(NAME, V4, port, &params).unwrap_err();
-        assert_eq!(error.code, "peer-lost", "{error}");
+        assert_eq!(error.code, Code::PeerLost, "{error}");
         assert_eq!(peer.join().unwrap(), preamble(TOKEN, FORWARD, 0));
     }
 }
@@ -343,7 +343,7 @@ fn a_client_that_receives_sees_its_peer_vanish() {
         start
     });
     let error = run(NAME, V6, port, &json!({"bytes": 1_001, "direction": "reverse"})).unwrap_err();
-    assert_eq!(error.code, "peer-lost", "{error}");
+    assert_eq!(error.code, Code::PeerLost, "{error}");
     assert_eq!(peer.join().unwrap(), preamble(TOKEN, REVERSE, 0));
 }
 
@@ -357,8 +357,8 @@ fn a_cancel_ends_both_sides() {
         // Its end would be another reason to end.
         std::mem::forget(stream);
     });
-    assert_eq!(error.code, "cancelled");
-    assert_eq!(cancelled_finish(NAME, &forever).code, "cancelled");
+    assert_eq!(error.code, Code::Cancelled);
+    assert_eq!(cancelled_finish(NAME, &forever).code, Code::Cancelled);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::net::{IpAddr, TcpListener, TcpStream};
 use std::thread;
 
 use serde_json::{Value, json};
+use sixbench_traffic::Code;
 
 use crate::common::*;
 use crate::peers::*;
@@ -246,9 +247,9 @@ fn a_cancel_ends_both_sides() {
     for name in NAMES {
         let server = serve(name, V4, &forever);
         let port = server.port();
-        assert_eq!(cancelled_run(name, port, forever.clone(), || ()).code, "cancelled");
+        assert_eq!(cancelled_run(name, port, forever.clone(), || ()).code, Code::Cancelled);
         drop(server);
         assert!(TcpStream::connect((V4, port)).is_err());
-        assert_eq!(cancelled_finish(name, &forever).code, "cancelled");
+        assert_eq!(cancelled_finish(name, &forever).code, Code::Cancelled);
     }
 }

@@ -5,8 +5,8 @@ use crate::common::{
     workload,
 };
 use serde_json::json;
-use sixbench_traffic::Cancel;
 use sixbench_traffic::datagram::Header;
+use sixbench_traffic::{Cancel, Code};
 
 #[test]
 fn a_count_of_transactions() {
@@ -155,7 +155,7 @@ fn a_client_that_waits_in_vain_can_be_cancelled() {
             let client = scope.spawn(|| workload("udp-rr").run(&endpoint(address, port), &params, &cancel));
             silent.recv(&mut [0; 64]).unwrap();
             cancel.raise();
-            assert_eq!(client.join().unwrap().unwrap_err().code, "cancelled");
+            assert_eq!(client.join().unwrap().unwrap_err().code, Code::Cancelled);
         });
     }
 }

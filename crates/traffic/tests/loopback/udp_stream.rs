@@ -7,7 +7,7 @@ use crate::common::{
     workload,
 };
 use serde_json::{Value, json};
-use sixbench_traffic::{Cancel, Finish};
+use sixbench_traffic::{Cancel, Code, Finish};
 
 const NOW: Finish = Finish { sent: None, timeout_ns: 0, first_silence_ns: None };
 
@@ -110,7 +110,7 @@ fn what_cannot_be_cut_is_refused_when_asked_for() {
             params = json!({"rate_pps": 1000, "count": 1, "segmentation": "always", "sizes": "uniform", "sizes_min_bytes": 100, "sizes_max_bytes": 200});
         }
         let error = run("udp-stream", address, 9, &params).unwrap_err();
-        assert_eq!(error.code, "bad-params", "{error}");
+        assert_eq!(error.code, Code::BadParams, "{error}");
     }
 }
 

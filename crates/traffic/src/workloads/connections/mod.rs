@@ -146,6 +146,7 @@ fn allow_descriptors(count: u64) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Code;
 
     #[test]
     fn params_are_those_of_the_document() {
@@ -162,7 +163,7 @@ mod tests {
             json!({"timeout_ns": 0}),
             json!({"duration_ns": 1}),
         ] {
-            assert_eq!(ConnectionsParams::parse(&params).err().unwrap().code, "bad-params", "{params}");
+            assert_eq!(ConnectionsParams::parse(&params).err().unwrap().code, Code::BadParams, "{params}");
         }
     }
 

@@ -107,6 +107,7 @@ fn prefix_of(text: &str) -> Option<Prefix6> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Code;
 
     #[test]
     fn params_are_those_of_the_document() {
@@ -127,7 +128,7 @@ mod tests {
             json!({"rate_per_s": 1, "duration_ns": 1, "prefix": "2001:db8::/95"}),
             json!({"rate_per_s": 1, "duration_ns": 1, "prefix": "198.18.0.0/15"}),
         ] {
-            assert_eq!(Settings::parse(&params).err().unwrap().code, "bad-params", "{params}");
+            assert_eq!(Settings::parse(&params).err().unwrap().code, Code::BadParams, "{params}");
         }
     }
 }

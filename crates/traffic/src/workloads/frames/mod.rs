@@ -240,13 +240,14 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Code;
 
     const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
     const V6: IpAddr = IpAddr::V6(std::net::Ipv6Addr::LOCALHOST);
 
     fn reason(params: Value, address: IpAddr) -> String {
         let error = Settings::parse(&params, address, true).unwrap_err();
-        assert_eq!(error.code, "bad-params");
+        assert_eq!(error.code, Code::BadParams);
         error.to_string()
     }
 
@@ -304,7 +305,7 @@ mod tests {
         let ends = [V6, V4].map(Endpoint::on_loopback);
         assert!(Ends::new(&ends, &settings, true).is_ok());
         for wrong in [&ends[..1], &[ends[0].clone(), ends[0].clone()][..]] {
-            assert_eq!(Ends::new(wrong, &settings, true).err().unwrap().code, "bad-params");
+            assert_eq!(Ends::new(wrong, &settings, true).err().unwrap().code, Code::BadParams);
         }
         let none = Settings::parse(&json!({"frame_bytes": 84, "rate_pps": 1, "count": 1}), V6, true).unwrap();
         assert!(Ends::new(&ends, &none, true).is_err());

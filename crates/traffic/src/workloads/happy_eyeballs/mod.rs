@@ -87,6 +87,7 @@ impl EyeballsParams {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Code;
 
     #[test]
     fn params_are_those_of_the_document() {
@@ -100,7 +101,7 @@ mod tests {
             json!({"duration_ns": 1}),
             json!({"a_after_ns": -1}),
         ] {
-            assert_eq!(read(params.clone()).err().unwrap().code, "bad-params", "{params}");
+            assert_eq!(read(params.clone()).err().unwrap().code, Code::BadParams, "{params}");
         }
     }
 }

@@ -110,6 +110,7 @@ const _: () = assert!(ECHO_HEADER_BYTES == 8);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Code;
 
     #[test]
     fn defaults_are_those_of_the_document() {
@@ -128,7 +129,7 @@ mod tests {
             json!({"count": 1, "message_bytes": 64}),
         ] {
             let error = Settings::parse(&params, [127, 0, 0, 1].into()).err().unwrap();
-            assert_eq!(error.code, "bad-params", "{params}");
+            assert_eq!(error.code, Code::BadParams, "{params}");
         }
     }
 }

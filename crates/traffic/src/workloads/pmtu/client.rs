@@ -10,13 +10,13 @@ use super::direction::DirectionResult;
 use super::prober::Prober;
 use super::session::{CONNECTION_PATIENCE, Control};
 use super::{Settings, direction};
-use crate::Result;
 use crate::cancel::Stop;
 use crate::session::Endpoint;
 use crate::strays::Strays;
 use crate::workloads::opening;
 use crate::workloads::tcp::{Preamble, Role, connect};
 use crate::workloads::window::Window;
+use crate::{Code, Result};
 
 pub fn run(endpoint: &Endpoint, settings: &Settings, stop: &Stop) -> Result<ClientResult> {
     let from = cpu::sample();
@@ -28,7 +28,7 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, stop: &Stop) -> Result<Clie
     if endpoint.cookie {
         match opening::ask(prober.socket(), endpoint, || stop.check()) {
             // Where no datagram gets through, TCP still tells what it settles on.
-            Err(error) if error.code != "timeout" => return Err(error),
+            Err(error) if error.code != Code::Timeout => return Err(error),
             _ => {}
         }
     }

@@ -96,6 +96,7 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Code;
 
     #[test]
     fn defaults_are_those_of_the_document() {
@@ -114,7 +115,7 @@ mod tests {
             json!({"forget": "yes"}),
             json!({"duration_ns": 1}),
         ] {
-            assert_eq!(Settings::parse(&params).err().unwrap().code, "bad-params", "{params}");
+            assert_eq!(Settings::parse(&params).err().unwrap().code, Code::BadParams, "{params}");
         }
     }
 }

@@ -79,6 +79,7 @@ impl RrParams {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Code;
 
     #[test]
     fn defaults_are_those_of_the_document() {
@@ -98,7 +99,11 @@ mod tests {
             json!({"count": 1, "message_bytes": (1_u64 << 30) + 1}),
             json!({"count": 1, "window_bytes": 1}),
         ] {
-            assert_eq!(params::read("tcp-rr", &params, RrParams::read).err().unwrap().code, "bad-params", "{params}");
+            assert_eq!(
+                params::read("tcp-rr", &params, RrParams::read).err().unwrap().code,
+                Code::BadParams,
+                "{params}"
+            );
         }
     }
 }

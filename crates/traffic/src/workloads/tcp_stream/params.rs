@@ -216,6 +216,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::Code;
 
     fn read(params: Value) -> Result<StreamParams> {
         StreamParams::parse("tcp-stream", &params)
@@ -278,7 +279,7 @@ mod tests {
             json!({"bytes": 9, "shared_window": "w", "shared_streams": 1}),
             json!({"duration_ns": 1, "streams": 3, "shared_window": "w", "shared_streams": 2}),
         ] {
-            assert_eq!(read(params.clone()).unwrap_err().code, "bad-params", "{params}");
+            assert_eq!(read(params.clone()).unwrap_err().code, Code::BadParams, "{params}");
         }
     }
 }

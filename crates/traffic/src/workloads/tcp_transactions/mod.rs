@@ -148,6 +148,7 @@ fn response(token: &Token) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Code;
 
     #[test]
     fn params_are_those_of_the_document() {
@@ -164,7 +165,7 @@ mod tests {
             json!({"count": 1, "rate_per_s": 0}),
             json!({"count": 1, "first_close": "both"}),
         ] {
-            assert_eq!(read(params.clone()).err().unwrap().code, "bad-params", "{params}");
+            assert_eq!(read(params.clone()).err().unwrap().code, Code::BadParams, "{params}");
         }
     }
 }

@@ -100,6 +100,7 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Code;
 
     #[test]
     fn defaults_are_those_of_the_document() {
@@ -118,7 +119,7 @@ mod tests {
             json!({"count": 1, "nodelay": true}),
         ] {
             let error = Settings::parse(&params, [127, 0, 0, 1].into()).err().unwrap();
-            assert_eq!(error.code, "bad-params", "{params}");
+            assert_eq!(error.code, Code::BadParams, "{params}");
         }
     }
 }

@@ -207,13 +207,14 @@ mod tests {
     use std::net::{Ipv4Addr, Ipv6Addr};
 
     use super::*;
+    use crate::Code;
 
     const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
     const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
 
     fn reason(params: Value, address: IpAddr) -> String {
         let error = Settings::parse(&params, address).unwrap_err();
-        assert_eq!(error.code, "bad-params");
+        assert_eq!(error.code, Code::BadParams);
         error.to_string()
     }
 
