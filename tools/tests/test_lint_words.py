@@ -81,5 +81,20 @@ def test_a_public_class_has_its_name_alone(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     command = [sys.executable, TOOL, *files, "tests/d.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    place = "src/b/c.py:3: the class src/a.py:1 is called Counters too: say the subject in the name"
+    place = "src/b/c.py:3: src/a.py:1 is called Counters too: say the subject in the name"
+    assert (done.returncode, done.stdout.splitlines()) == (1, [place])
+
+
+def test_a_type_in_rust_is_a_request_of_something(tmp_path: Path) -> None:
+    files = {
+        "crates/a.rs": "pub struct Counters {\n}\nstruct RequestId;\n",
+        "crates/b.rs": "use a::Counters;\n    pub(crate) enum Counters {}\n",
+        "src/c.py": "class Counters: ...\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    command = [sys.executable, TOOL, *files]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    place = "crates/b.rs:2: crates/a.rs:1 is called Counters too: say the subject in the name"
     assert (done.returncode, done.stdout.splitlines()) == (1, [place])

@@ -18,8 +18,8 @@ use crate::translators;
 pub struct BringUp {
     /// The question before all others, on networks that also give IPv4 addresses.
     #[serde(default)]
-    dhcp: Option<dhcp::Ask>,
-    discovery: prefix::Request,
+    dhcp: Option<dhcp::AskRequest>,
+    discovery: prefix::PrefixRequest,
     translator: translators::Add,
     /// Lines for `ip -batch`, once the translator is there.
     #[serde(default)]

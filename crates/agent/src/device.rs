@@ -55,7 +55,7 @@ pub struct Start {
 /// A request for the resources that the program has used.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Counters {
+pub struct DeviceCountersRequest {
     /// True if the peak of its memory counts from now on.
     #[serde(default)]
     reset_peak: bool,
@@ -129,7 +129,7 @@ impl Device {
     }
 
     /// The resources that the program has used, and the sockets on which it listens.
-    pub fn counters(&self, request: &Counters) -> Outcome {
+    pub fn counters(&self, request: &DeviceCountersRequest) -> Outcome {
         let state = self.present()?.lock();
         let log_bytes = state.log.total_bytes();
         if let Phase::Ended(text) = &state.phase {
@@ -339,7 +339,8 @@ mod tests {
 
     #[test]
     fn there_is_nothing_to_ask_of_a_node_without_a_device() {
-        let refused = Device::default().counters(&Counters { reset_peak: false }).expect_err("there is none");
+        let refused =
+            Device::default().counters(&DeviceCountersRequest { reset_peak: false }).expect_err("there is none");
         assert_eq!(refused.code, Code::NoDevice);
     }
 

@@ -31,7 +31,7 @@ const CHUNK_BYTES: usize = 64 << 10;
 /// The request.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Request {
+pub struct ExecRequest {
     argv: Vec<String>,
     #[serde(default)]
     stdin: String,
@@ -55,7 +55,7 @@ pub struct Commands {
 
 impl Commands {
     /// Accepts a command. The job runs it to its end.
-    pub fn accept(self: &Arc<Self>, request: Request) -> Result<Job, Error> {
+    pub fn accept(self: &Arc<Self>, request: ExecRequest) -> Result<Job, Error> {
         if request.argv.is_empty() {
             return Err(Error::bad_request("exec: argv is empty"));
         }
@@ -77,7 +77,7 @@ impl Commands {
         }
     }
 
-    fn run(&self, request: Request) -> Outcome {
+    fn run(&self, request: ExecRequest) -> Outcome {
         let doing = format!("running `{:.200}`", request.argv.join(" "));
         let mut command = Command::new(&request.argv[0]);
         command.args(&request.argv[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

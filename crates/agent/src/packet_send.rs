@@ -21,7 +21,7 @@ const MAX_FRAME_BYTES: usize = 65_535 + HEADER_BYTES;
 /// The request.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Request {
+pub struct PacketSendRequest {
     interface: String,
     /// The frame from the Ethernet header on, in hexadecimal.
     frame: String,
@@ -34,7 +34,7 @@ pub struct Senders(HashMap<u32, OwnedFd>);
 
 impl Senders {
     /// Sends a frame. A packet socket leaves nothing to the device, so checksums are taken as they are.
-    pub fn send(&mut self, request: &Request) -> Outcome {
+    pub fn send(&mut self, request: &PacketSendRequest) -> Outcome {
         let bad = |why: String| Error::bad_request(format!("packet-send: {why}"));
         let frame = asked::bytes_of(&request.frame).map_err(bad)?;
         if !(HEADER_BYTES..=MAX_FRAME_BYTES).contains(&frame.len()) {

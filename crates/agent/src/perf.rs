@@ -1,14 +1,14 @@
 //! `perf-start` and `perf-stop`: cycles and instructions of the whole machine.
 
 use serde_json::json;
-use sixbench_measure::perf::{CYCLES_AND_INSTRUCTIONS, Counters, Pair, Refusal};
+use sixbench_measure::perf::{CYCLES_AND_INSTRUCTIONS, Pair, PerfCounters, Refusal};
 
 use crate::error::{Code, Error, Outcome};
 
 /// The counters, while they run.
 pub struct Perf {
     pair: Pair,
-    counters: Option<Counters>,
+    counters: Option<PerfCounters>,
 }
 
 impl Default for Perf {
@@ -21,7 +21,7 @@ impl Perf {
     /// Counts from now on, and forgets earlier counts.
     pub fn start(&mut self) -> Outcome {
         self.counters = None;
-        self.counters = Some(Counters::open(self.pair).map_err(refused)?);
+        self.counters = Some(PerfCounters::open(self.pair).map_err(refused)?);
         Ok(json!({}))
     }
 

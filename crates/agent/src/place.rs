@@ -14,13 +14,13 @@ use crate::error::{Error, Outcome};
 /// A request.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Request {
+pub struct PlaceRequest {
     processors: Vec<usize>,
 }
 
 /// Puts every thread of this process on these processors, and the programs that it has started, such as tayga. Programs
 /// that they start follow.
-pub fn place(request: &Request) -> Outcome {
+pub fn place(request: &PlaceRequest) -> Outcome {
     let mut wanted = CpuSet::new();
     for &processor in &request.processors {
         wanted.set(processor).map_err(|error| refused(&request.processors, error))?;
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn processors_that_are_not_there_are_told() {
         for processor in [CpuSet::count() - 1, CpuSet::count()] {
-            let failure = place(&Request { processors: vec![processor] }).unwrap_err();
+            let failure = place(&PlaceRequest { processors: vec![processor] }).unwrap_err();
             assert_eq!(failure.code, Code::System);
             let begins = format!("running on the processors [{processor}]: ");
             assert!(failure.message.starts_with(&begins), "{}", failure.message);

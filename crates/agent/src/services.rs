@@ -54,7 +54,7 @@ impl Services {
     }
 
     /// Forwards IPv4 multicast from now on.
-    pub fn forward_multicast(&mut self, request: multicast::Request) -> Outcome {
+    pub fn forward_multicast(&mut self, request: multicast::MulticastRequest) -> Outcome {
         if self.forwarder.is_some() {
             return Err(exists("this node forwards multicast"));
         }
@@ -75,7 +75,7 @@ impl Services {
     }
 
     /// Answers Router Solicitations from now on.
-    pub fn advertise(&mut self, request: discovery::Advertise) -> Outcome {
+    pub fn advertise(&mut self, request: discovery::AdvertiseRequest) -> Outcome {
         room(&mut self.advertisers, &request.device, "router")?.insert(Advertiser::start(request)?);
         Ok(json!({}))
     }
@@ -87,17 +87,17 @@ impl Services {
     }
 
     /// Looks for a router.
-    pub fn solicit(&self, request: discovery::Solicit) -> Job {
+    pub fn solicit(&self, request: discovery::SolicitRequest) -> Job {
         Box::new(move || to_value(&discovery::solicit(&request)?))
     }
 
     /// Looks for the prefix of a NAT64.
-    pub fn discover_prefix(&self, request: prefix::Request) -> Job {
+    pub fn discover_prefix(&self, request: prefix::PrefixRequest) -> Job {
         Box::new(move || to_value(&prefix::discover(&request)?))
     }
 
     /// Gives IPv4 addresses from now on.
-    pub fn serve_dhcp(&mut self, request: &dhcp::Serve) -> Outcome {
+    pub fn serve_dhcp(&mut self, request: &dhcp::ServeRequest) -> Outcome {
         room(&mut self.dhcp_servers, &request.device, "DHCP server")?.insert(dhcp::Server::start(request)?);
         Ok(json!({}))
     }
@@ -109,7 +109,7 @@ impl Services {
     }
 
     /// Asks whether IPv4 can be done without.
-    pub fn ask_dhcp(&self, request: dhcp::Ask) -> Job {
+    pub fn ask_dhcp(&self, request: dhcp::AskRequest) -> Job {
         Box::new(move || to_value(&dhcp::ask(&request)?))
     }
 
@@ -135,7 +135,7 @@ impl Services {
     }
 
     /// Answers questions for names from now on.
-    pub fn start_dns(&mut self, request: &dns::Request) -> Outcome {
+    pub fn start_dns(&mut self, request: &dns::DnsRequest) -> Outcome {
         if self.dns.is_some() {
             return Err(exists("this node is a resolver"));
         }
@@ -156,7 +156,7 @@ impl Services {
     }
 
     /// Relays connections and datagrams from now on.
-    pub fn start_relay(&mut self, request: &relay::Request) -> Outcome {
+    pub fn start_relay(&mut self, request: &relay::RelayRequest) -> Outcome {
         if self.relay.is_some() {
             return Err(exists("this node is a relay"));
         }
@@ -177,7 +177,7 @@ impl Services {
     }
 
     /// Asks a broker for a tunnel, or for more time for the one it gave.
-    pub fn request_tunnel(&self, request: broker::Request) -> Result<Job, Error> {
+    pub fn request_tunnel(&self, request: broker::BrokerRequest) -> Result<Job, Error> {
         let (leases, tunnels) = (self.leases.clone(), Arc::clone(&self.tunnels));
         let (reservation, lease) = leases.begin(&request)?;
         Ok(Box::new(move || match lease {
@@ -215,7 +215,7 @@ struct Reservation {
 
 impl Leases {
     /// Reserves a device, and takes its lease out if it has one that the request may renew.
-    fn begin(&self, request: &broker::Request) -> Result<(Reservation, Option<Lease>), Error> {
+    fn begin(&self, request: &broker::BrokerRequest) -> Result<(Reservation, Option<Lease>), Error> {
         let mut leases = self.lock();
         let count = leases.len();
         let is_elsewhere = |(device, lease): (&String, &Option<Lease>)| {

@@ -75,9 +75,9 @@ pub fn pidfd(pid: u32) -> io::Result<OwnedFd> {
 }
 
 /// Numbers in memory that two processes share.
-pub struct Counters(Mapping);
+pub struct SharedCounters(Mapping);
 
-impl Counters {
+impl SharedCounters {
     /// New counters, all 0, and the descriptor by which another process shares them.
     pub fn shared(count: usize) -> io::Result<(OwnedFd, Self)> {
         // SAFETY: the name ends with 0; what the call returns is a descriptor that nobody else owns.

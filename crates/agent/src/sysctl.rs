@@ -13,7 +13,7 @@ use crate::error::{Error, Outcome};
 /// The request.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Request {
+pub struct SysctlRequest {
     #[serde(default)]
     set: Assignments,
     #[serde(default)]
@@ -21,7 +21,7 @@ pub struct Request {
 }
 
 /// Sets values in the order of the request, then reads the requested ones. The first failure ends it.
-pub fn apply(request: &Request) -> Outcome {
+pub fn apply(request: &SysctlRequest) -> Outcome {
     for (name, value) in &request.set.0 {
         // The kernel shows this directory as it is in the network namespace of the process that opens the file.
         fs::write(path(name)?, value)

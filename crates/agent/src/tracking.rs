@@ -33,7 +33,7 @@ struct Slab {
 /// The request.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Request {
+pub struct TrackingRequest {
     /// True if all connections are forgotten first.
     #[serde(default)]
     forget: bool,
@@ -41,7 +41,7 @@ pub struct Request {
 
 /// Forgets if asked to, and reads. `forgotten` is true if this kernel can forget, which takes `nf_conntrack_netlink`,
 /// and `forget_ns` is the time that this took.
-pub fn answer(request: &Request) -> Outcome {
+pub fn answer(request: &TrackingRequest) -> Outcome {
     let begun_ns = clock::monotonic_ns();
     let forgotten = request.forget.then(|| tracking::forget_all().is_ok());
     let forget_ns = clock::monotonic_ns() - begun_ns;

@@ -12,7 +12,7 @@ use crate::translate::siit::Settings;
 /// The request `translator-counters`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Counters {
+pub struct TranslatorCountersRequest {
     #[serde(default)]
     device: Option<String>,
 }
@@ -65,7 +65,7 @@ pub fn remove(translators: &mut Translators, device: &str) -> Outcome {
 }
 
 /// Reads the counters of one translator, or of all.
-pub fn counters(translators: &Translators, request: &Counters) -> Outcome {
+pub fn counters(translators: &Translators, request: &TranslatorCountersRequest) -> Outcome {
     let reports = translators.counters(request.device.as_deref())?;
     Ok(json!({ "translators": to_value(&reports)? }))
 }

@@ -9,7 +9,7 @@ use crate::error::{Outcome, to_value};
 /// The request `tunnel-counters`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Counters {
+pub struct TunnelCountersRequest {
     #[serde(default)]
     device: Option<String>,
     #[serde(default)]
@@ -27,7 +27,7 @@ pub fn remove(tunnels: &mut Tunnels, device: &str) -> Outcome {
 }
 
 /// Reads the counters of one tunnel, or of all.
-pub fn counters(tunnels: &mut Tunnels, request: &Counters) -> Outcome {
+pub fn counters(tunnels: &mut Tunnels, request: &TunnelCountersRequest) -> Outcome {
     let reports = tunnels.counters(request.device.as_deref(), request.run_time)?;
     Ok(json!({ "tunnels": to_value(&reports)? }))
 }

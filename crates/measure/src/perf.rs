@@ -36,7 +36,7 @@ pub const CYCLES_AND_INSTRUCTIONS: Pair = Pair { name: "cycles and instructions"
 
 /// Counters that run. They end when this is dropped.
 #[derive(Debug)]
-pub struct Counters {
+pub struct PerfCounters {
     pair: Pair,
     groups: Vec<Group>,
 }
@@ -92,7 +92,7 @@ impl fmt::Display for Help<'_> {
     }
 }
 
-impl Counters {
+impl PerfCounters {
     /// Begins to count on every CPU that is online, for all processes, in user space and in the kernel.
     pub fn open(pair: Pair) -> Result<Self, Refusal> {
         let cpus = online_cpus().map_err(|source| Refusal {
@@ -105,7 +105,7 @@ impl Counters {
         Ok(Self { pair, groups })
     }
 
-    /// The counts since [`Counters::open`].
+    /// The counts since [`PerfCounters::open`].
     pub fn total(&self) -> Result<Total, Refusal> {
         let mut total = Total { counts: [0; 2], enabled_ns: 0, running_ns: 0, cpus: self.groups.len() };
         for group in &self.groups {
@@ -247,8 +247,8 @@ mod tests {
     }
 
     /// Opens the counters if this process may count the whole machine; else checks that the refusal says what helps.
-    fn opened(pair: Pair) -> Option<Counters> {
-        match Counters::open(pair) {
+    fn opened(pair: Pair) -> Option<PerfCounters> {
+        match PerfCounters::open(pair) {
             Ok(counters) => Some(counters),
             Err(refusal) => {
                 assert!(matches!(refusal.source.raw_os_error(), Some(libc::EACCES | libc::EPERM)), "{refusal}");
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn hardware_is_counted_or_the_refusal_says_why_not() {
-        match Counters::open(CYCLES_AND_INSTRUCTIONS) {
+        match PerfCounters::open(CYCLES_AND_INSTRUCTIONS) {
             Ok(counters) => match counters.total() {
                 Ok(total) => assert!(total.counts.iter().all(|&count| count > 0), "{total:?}"),
                 Err(refusal) => assert!(refusal.to_string().contains("the counters never ran"), "{refusal}"),
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn a_second_event_that_is_refused_refuses_the_pair() {
-        let refusal = Counters::open(pair([CPU_CLOCK, NONE_SUCH])).unwrap_err();
+        let refusal = PerfCounters::open(pair([CPU_CLOCK, NONE_SUCH])).unwrap_err();
         assert_eq!(refusal.call, "perf_event_open");
         assert!(refusal.to_string().starts_with("counting this and that on CPU "), "{refusal}");
     }

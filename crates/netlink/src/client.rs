@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::message::{Content, Request, messages};
+use crate::message::{Content, NetlinkRequest, messages};
 
 /// The kernel answers within the call that asks; this is for the case that it does not.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -41,7 +41,12 @@ impl Client {
     }
 
     /// Asks for one structure of the type `wanted`, which `read` makes something of.
-    pub(crate) fn ask<T>(&mut self, request: Request, wanted: u16, read: impl Fn(&[u8]) -> Option<T>) -> io::Result<T> {
+    pub(crate) fn ask<T>(
+        &mut self,
+        request: NetlinkRequest,
+        wanted: u16,
+        read: impl Fn(&[u8]) -> Option<T>,
+    ) -> io::Result<T> {
         let mut found = None;
         self.converse(request, libc::NLM_F_REQUEST, |kind, body| {
             if kind == wanted {
@@ -52,7 +57,7 @@ impl Client {
     }
 
     /// Asks for all structures of the type `wanted`, each of which `each` gets.
-    pub(crate) fn dump(&mut self, request: Request, wanted: u16, mut each: impl FnMut(&[u8])) -> io::Result<()> {
+    pub(crate) fn dump(&mut self, request: NetlinkRequest, wanted: u16, mut each: impl FnMut(&[u8])) -> io::Result<()> {
         self.converse(request, libc::NLM_F_REQUEST | libc::NLM_F_DUMP, |kind, body| {
             if kind == wanted {
                 each(body);
@@ -61,11 +66,11 @@ impl Client {
     }
 
     /// Asks for a change, and waits until it is made or refused.
-    pub(crate) fn change(&mut self, request: Request) -> io::Result<()> {
+    pub(crate) fn change(&mut self, request: NetlinkRequest) -> io::Result<()> {
         self.converse(request, libc::NLM_F_REQUEST | libc::NLM_F_ACK, |_, _| ())
     }
 
-    fn converse(&mut self, request: Request, flags: i32, mut each: impl FnMut(u16, &[u8])) -> io::Result<()> {
+    fn converse(&mut self, request: NetlinkRequest, flags: i32, mut each: impl FnMut(u16, &[u8])) -> io::Result<()> {
         self.sequence = self.sequence.wrapping_add(1);
         self.socket.send(&request.numbered(flags, self.sequence))?;
         for _ in 0..MAX_PIECES {
@@ -93,7 +98,7 @@ mod tests {
     fn what_the_kernel_does_not_know_is_an_error() {
         const NO_SUCH_REQUEST: u16 = 1000;
         let mut client = Client::open().expect("a socket");
-        let request = || Request::new(NO_SUCH_REQUEST, &[0; 16]);
+        let request = || NetlinkRequest::new(NO_SUCH_REQUEST, &[0; 16]);
         assert!(client.dump(request(), NO_SUCH_REQUEST, |_| ()).is_err());
         assert!(client.ask(request(), NO_SUCH_REQUEST, |_| Some(())).is_err());
         assert!(client.change(request()).is_err());

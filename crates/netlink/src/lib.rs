@@ -30,13 +30,13 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    use crate::message::Request;
+    use crate::message::NetlinkRequest;
     use crate::{Link, Queue, Route};
 
     proptest! {
         #[test]
         fn no_attributes_are_a_panic(attributes in vec((0_u16..64, vec(any::<u8>(), 0..24)), 0..6), cut in 0_usize..24, at in 0_usize..100, byte: u8) {
-            let request = Request::new(0, &[0; 16]);
+            let request = NetlinkRequest::new(0, &[0; 16]);
             let request = attributes.iter().fold(request, |request, (kind, value)| request.with(*kind, value));
             let mut body = request.body().to_vec();
             body.truncate(body.len().saturating_sub(cut));

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use crate::Client;
-use crate::message::{Attributes, Request, half, number};
+use crate::message::{Attributes, NetlinkRequest, half, number};
 
 /// `struct ifinfomsg`: family, type, index, flags, change.
 const LINK_BYTES: usize = 16;
@@ -66,7 +66,7 @@ impl Client {
     /// The namespace's interfaces, as `ip -s -d link` asks for them.
     pub fn links(&mut self) -> io::Result<Vec<Link>> {
         let mut links = Vec::new();
-        let request = Request::new(libc::RTM_GETLINK, &[0; LINK_BYTES]);
+        let request = NetlinkRequest::new(libc::RTM_GETLINK, &[0; LINK_BYTES]);
         self.dump(request, libc::RTM_NEWLINK, |body| links.extend(Link::parse(body)))?;
         Ok(links)
     }
@@ -75,7 +75,7 @@ impl Client {
     pub fn link(&mut self, index: u32) -> io::Result<Link> {
         let mut structure = [0; LINK_BYTES];
         structure[INDEX_AT..FLAGS_AT].copy_from_slice(&index.to_ne_bytes());
-        self.ask(Request::new(libc::RTM_GETLINK, &structure), libc::RTM_NEWLINK, Link::parse)
+        self.ask(NetlinkRequest::new(libc::RTM_GETLINK, &structure), libc::RTM_NEWLINK, Link::parse)
     }
 
     /// Moves the interface of that index to another namespace, down. There it has the name and the number that it had,
@@ -83,7 +83,7 @@ impl Client {
     pub fn move_to(&mut self, index: u32, namespace: BorrowedFd) -> io::Result<()> {
         let mut structure = [0; LINK_BYTES];
         structure[INDEX_AT..FLAGS_AT].copy_from_slice(&index.to_ne_bytes());
-        let request = Request::new(libc::RTM_SETLINK, &structure);
+        let request = NetlinkRequest::new(libc::RTM_SETLINK, &structure);
         self.change(request.with(libc::IFLA_NET_NS_FD, &namespace.as_raw_fd().to_ne_bytes()))
     }
 }
@@ -93,9 +93,9 @@ mod tests {
     use super::*;
 
     /// The kernel's description of an interface `e0` that is up and has lost its carrier 3 times.
-    fn e0() -> Request {
+    fn e0() -> NetlinkRequest {
         let structure: Vec<u8> = [0_u32, 7, 0x1043, 0].iter().flat_map(|word| word.to_ne_bytes()).collect();
-        Request::new(libc::RTM_NEWLINK, &structure)
+        NetlinkRequest::new(libc::RTM_NEWLINK, &structure)
             .with(libc::IFLA_IFNAME, b"e0\0")
             .with(libc::IFLA_QDISC, b"tbf\0")
             .with(libc::IFLA_CARRIER_DOWN_COUNT, &3_u32.to_ne_bytes())

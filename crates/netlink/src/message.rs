@@ -107,9 +107,9 @@ fn first(attributes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
 
 /// A request: a structure, and attributes.
 #[derive(Debug, Clone)]
-pub(crate) struct Request(Vec<u8>);
+pub(crate) struct NetlinkRequest(Vec<u8>);
 
-impl Request {
+impl NetlinkRequest {
     pub fn new(kind: u16, structure: &[u8]) -> Self {
         let mut bytes = vec![0; HEADER_BYTES];
         bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     fn message(kind: u16, body: &[u8]) -> Vec<u8> {
-        Request::new(kind, body).numbered(libc::NLM_F_MULTI, 7)
+        NetlinkRequest::new(kind, body).numbered(libc::NLM_F_MULTI, 7)
     }
 
     #[test]
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn attributes_are_found_by_their_type() {
-        let request = Request::new(0, &[7; 8]).with(1, b"e0\0").with(2 | 0x8000, &5_u32.to_ne_bytes());
+        let request = NetlinkRequest::new(0, &[7; 8]).with(1, b"e0\0").with(2 | 0x8000, &5_u32.to_ne_bytes());
         let attributes = Attributes::after(8, request.body()).expect("attributes");
         assert_eq!(
             (attributes.text(1).as_deref(), attributes.number(2), attributes.get(3)),
@@ -209,7 +209,7 @@ mod tests {
 
         #[test]
         fn what_is_asked_is_what_is_read(values in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..8)) {
-            let request = values.iter().zip(1..).fold(Request::new(26, &[0; 12]), |request, (value, kind)| request.with(kind, value));
+            let request = values.iter().zip(1..).fold(NetlinkRequest::new(26, &[0; 12]), |request, (value, kind)| request.with(kind, value));
             let bytes = request.numbered(0, 3);
             let message = messages(&bytes).next().expect("a message");
             let Ok(Content::Structure(26, body)) = message.content() else { panic!("no structure") };

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use crate::Client;
 use crate::link::six;
-use crate::message::{Attributes, Request, half};
+use crate::message::{Attributes, NetlinkRequest, half};
 use crate::route::with_address;
 
 /// `struct ndmsg`: family, padding, index of the interface, state, flags, type.
@@ -31,7 +31,7 @@ impl Client {
         let mut structure = [0; NEIGHBOUR_BYTES];
         structure[0] = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 } as u8;
         structure[INDEX_AT..STATE_AT].copy_from_slice(&link.to_ne_bytes());
-        let request = with_address(Request::new(libc::RTM_GETNEIGH, &structure), NDA_DST, address);
+        let request = with_address(NetlinkRequest::new(libc::RTM_GETNEIGH, &structure), NDA_DST, address);
         match self.ask(request, libc::RTM_NEWNEIGH, |body| Some(parse(body))) {
             Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(None),
             other => other,
@@ -48,7 +48,7 @@ mod tests {
     fn body(state: u16, address: &[u8]) -> Vec<u8> {
         let mut structure = [0; NEIGHBOUR_BYTES];
         structure[STATE_AT..STATE_AT + 2].copy_from_slice(&state.to_ne_bytes());
-        Request::new(0, &structure).with(NDA_LLADDR, address).body().to_vec()
+        NetlinkRequest::new(0, &structure).with(NDA_LLADDR, address).body().to_vec()
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::Client;
-use crate::message::{Attributes, Request, number};
+use crate::message::{Attributes, NetlinkRequest, number};
 
 /// `struct tcmsg`: family, interface, handle, parent, information.
 const QUEUE_BYTES: usize = 20;
@@ -47,7 +47,7 @@ impl Client {
     /// The queueing disciplines of the namespace's interfaces.
     pub fn queues(&mut self) -> io::Result<Vec<Queue>> {
         let mut queues = Vec::new();
-        let request = Request::new(libc::RTM_GETQDISC, &[0; QUEUE_BYTES]);
+        let request = NetlinkRequest::new(libc::RTM_GETQDISC, &[0; QUEUE_BYTES]);
         self.dump(request, libc::RTM_NEWQDISC, |body| queues.extend(Queue::parse(body)))?;
         Ok(queues)
     }
@@ -58,10 +58,11 @@ mod tests {
     use super::*;
 
     /// The kernel's description of a `tbf` on the interface of index 7 that dropped 300 packets and has one.
-    fn tbf() -> Request {
+    fn tbf() -> NetlinkRequest {
         let bytes = |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|word| word.to_ne_bytes()).collect() };
-        let statistics = Request::new(0, &[]).with(1, &[0; 12]).with(STATISTICS_QUEUE, &bytes(&[1, 2, 300, 4, 5]));
-        Request::new(libc::RTM_NEWQDISC, &bytes(&[0, 7, 0x8001_0000, u32::MAX, 2]))
+        let statistics =
+            NetlinkRequest::new(0, &[]).with(1, &[0; 12]).with(STATISTICS_QUEUE, &bytes(&[1, 2, 300, 4, 5]));
+        NetlinkRequest::new(libc::RTM_NEWQDISC, &bytes(&[0, 7, 0x8001_0000, u32::MAX, 2]))
             .with(libc::TCA_KIND, b"tbf\0")
             .with(libc::TCA_STATS2 | 0x8000, statistics.body())
     }

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv6Addr};
 
 use crate::Client;
-use crate::message::{Attributes, Request, number};
+use crate::message::{Attributes, NetlinkRequest, number};
 
 /// `struct rtmsg`: family, lengths of destination and source, TOS, table, protocol, scope, type, flags.
 const ROUTE_BYTES: usize = 12;
@@ -78,7 +78,7 @@ impl Client {
         let mut structure = [0; ROUTE_BYTES];
         let (family, bits) = if to.is_ipv4() { (libc::AF_INET, 32) } else { (libc::AF_INET6, 128) };
         structure[..3].copy_from_slice(&[family as u8, bits, if from.is_some() { bits } else { 0 }]);
-        let mut request = with_address(Request::new(libc::RTM_GETROUTE, &structure), libc::RTA_DST, to);
+        let mut request = with_address(NetlinkRequest::new(libc::RTM_GETROUTE, &structure), libc::RTA_DST, to);
         if let Some(from) = from {
             request = with_address(request, libc::RTA_SRC, from);
         }
@@ -97,7 +97,7 @@ impl Client {
         let mut structure = [0; ROUTE_BYTES];
         structure[..5].copy_from_slice(&[libc::AF_INET6 as u8, 128, 0, 0, libc::RT_TABLE_MAIN]);
         structure[FLAGS_AT..].copy_from_slice(&libc::RTM_F_CLONED.to_ne_bytes());
-        let request = Request::new(libc::RTM_DELROUTE, &structure);
+        let request = NetlinkRequest::new(libc::RTM_DELROUTE, &structure);
         self.forget(request.with(libc::RTA_DST, &to.octets()))
     }
 
@@ -110,16 +110,16 @@ impl Client {
         structure[0] = libc::AF_INET6 as u8;
         structure[FLAGS_AT..].copy_from_slice(&libc::RTM_F_CLONED.to_ne_bytes());
         let mut exceptions = Vec::new();
-        self.dump(Request::new(libc::RTM_GETROUTE, &structure), libc::RTM_NEWROUTE, |body| {
+        self.dump(NetlinkRequest::new(libc::RTM_GETROUTE, &structure), libc::RTM_NEWROUTE, |body| {
             exceptions.extend(is_exception(body).then(|| body.to_vec()));
         })?;
         for exception in &exceptions {
-            self.forget(Request::new(libc::RTM_DELROUTE, exception))?;
+            self.forget(NetlinkRequest::new(libc::RTM_DELROUTE, exception))?;
         }
         Ok(exceptions.len())
     }
 
-    fn forget(&mut self, request: Request) -> io::Result<bool> {
+    fn forget(&mut self, request: NetlinkRequest) -> io::Result<bool> {
         match self.change(request) {
             // There is none, or it has expired meanwhile.
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(false),
@@ -128,7 +128,7 @@ impl Client {
     }
 }
 
-pub(crate) fn with_address(request: Request, kind: u16, address: IpAddr) -> Request {
+pub(crate) fn with_address(request: NetlinkRequest, kind: u16, address: IpAddr) -> NetlinkRequest {
     match address {
         IpAddr::V4(address) => request.with(kind, &address.octets()),
         IpAddr::V6(address) => request.with(kind, &address.octets()),
@@ -158,7 +158,7 @@ mod tests {
     fn route(kind: u8, attributes: &[(u16, &[u8])]) -> Vec<u8> {
         let mut structure = [0; ROUTE_BYTES];
         structure[KIND_AT] = kind;
-        let request = Request::new(libc::RTM_NEWROUTE, &structure);
+        let request = NetlinkRequest::new(libc::RTM_NEWROUTE, &structure);
         attributes.iter().fold(request, |request, (kind, value)| request.with(*kind, value)).body().to_vec()
     }
 

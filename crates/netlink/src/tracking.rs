@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::Client;
-use crate::message::Request;
+use crate::message::NetlinkRequest;
 
 /// `NFNL_SUBSYS_CTNETLINK << 8 | IPCTNL_MSG_CT_DELETE`.
 const DELETE: u16 = (1 << 8) | 2;
@@ -12,5 +12,5 @@ const ANY: [u8; 4] = [0; 4];
 
 /// Forgets all connections that the namespace keeps track of. It fails where the kernel has no `nf_conntrack_netlink`.
 pub fn forget_all() -> io::Result<()> {
-    Client::of_netfilter()?.change(Request::new(DELETE, &ANY))
+    Client::of_netfilter()?.change(NetlinkRequest::new(DELETE, &ANY))
 }

@@ -9,7 +9,7 @@ use crate::slow::SlowCounts;
 
 /// A tunnel's counters, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Counters {
+pub struct TunnelCounters {
     /// Sent by the fast path.
     pub encapsulated: Traffic,
     /// Received by the fast path.
@@ -38,7 +38,7 @@ impl From<Count> for Traffic {
     }
 }
 
-impl Counters {
+impl TunnelCounters {
     /// Names counts that are in the order of [`Outcome::ALL`]. Reasons that never occurred are absent.
     pub fn name(counts: &[Count], slow: &SlowCounts) -> Self {
         let mut counters = Self {

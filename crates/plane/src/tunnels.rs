@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use aya::sys::{Stats, enable_stats};
 use serde::{Deserialize, Serialize};
 
-use crate::counters::Counters;
+use crate::counters::TunnelCounters;
 use crate::device::Device;
 use crate::error::{bad_tunnel, no_tunnel, not_measuring, tunnel_exists};
 use crate::features::Features;
@@ -67,7 +67,7 @@ pub struct Added {
 pub struct Report {
     /// The counters of its packets.
     #[serde(flatten)]
-    pub counters: Counters,
+    pub counters: TunnelCounters,
     /// Run time by program, if it is being measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub programs: Option<BTreeMap<&'static str, RunTime>>,
@@ -201,7 +201,7 @@ impl Tunnels {
 impl Tunnel {
     fn report(&self) -> Result<Report> {
         let counts = self.programs.as_ref().map(Programs::counts).transpose()?.unwrap_or_default();
-        Ok(Report { counters: Counters::name(&counts, &self.slow_path.counts()), programs: None })
+        Ok(Report { counters: TunnelCounters::name(&counts, &self.slow_path.counts()), programs: None })
     }
 
     /// The run time measured so far. From now on it is counted from here.

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
-use sixbench_services::dns::{Request, Server};
+use sixbench_services::dns::{DnsRequest, Server};
 use sixbench_wire::dns::{Kind, Message, Name};
 
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -47,7 +47,7 @@ fn pair(test: u8, mut says: impl FnMut(&[u8], usize, &UdpSocket, SocketAddr) + S
             says(&buffer[..length], number, &socket, from);
         }
     });
-    let request: Request = serde_json::from_value(json!({
+    let request: DnsRequest = serde_json::from_value(json!({
         "addresses": [own], "port": PORT, "prefix": "2001:db8:64::/96", "names": [],
         "forward": {"zone": "example", "server": server, "port": PORT},
     }))
@@ -239,7 +239,7 @@ fn a_resolver_that_would_ask_itself_is_refused() {
         (json!({"zone": "a..b", "server": pair.server}), "no domain name"),
     ] {
         let request = json!({"addresses": [own], "port": PORT, "names": [], "forward": forward});
-        let request: Request = serde_json::from_value(request).expect("a request");
+        let request: DnsRequest = serde_json::from_value(request).expect("a request");
         let error = Server::start(&request).expect_err("it cannot be");
         assert!(error.to_string().contains(words), "{error}");
     }

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use sixbench_measure::clock;
 
 use crate::error::{Code, Error, Outcome};
-use crate::sys::{self, Counters};
+use crate::sys::{self, SharedCounters};
 pub use spinner::{COMMAND, run as run_spinners};
 use spinner::{READY, Seen};
 
@@ -71,13 +71,13 @@ fn without_latency() -> Option<File> {
 /// The process whose threads spin.
 struct Spinners {
     processors: Vec<usize>,
-    counters: Counters,
+    counters: SharedCounters,
     child: Child,
 }
 
 impl Spinners {
     fn start(processors: &[usize]) -> Result<Self, Error> {
-        let (memory, counters) = Counters::shared(Seen::COUNTERS * processors.len())
+        let (memory, counters) = SharedCounters::shared(Seen::COUNTERS * processors.len())
             .map_err(|error| Error::system(DOING, "memfd_create", error))?;
         let mut command = Command::new("/proc/self/exe");
         command.arg(COMMAND).args(processors.iter().map(usize::to_string));

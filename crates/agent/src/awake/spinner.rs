@@ -30,7 +30,7 @@ use serde_json::json;
 use sixbench_measure::{clock, sys::scheduling};
 
 use crate::error::{Code, Error};
-use crate::sys::Counters;
+use crate::sys::SharedCounters;
 
 /// The command that the agent starts itself with as this process. Processors follow. Standard input is the memory that
 /// both share.
@@ -68,10 +68,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn spin(processors: &[usize]) -> Result<Infallible, Error> {
-    let counters = Counters::of(io::stdin().as_fd(), Seen::COUNTERS * processors.len())
+    let counters = SharedCounters::of(io::stdin().as_fd(), Seen::COUNTERS * processors.len())
         .map_err(|error| Error::system("sharing memory with the agent", "mmap", error))?;
     // The memory is shared for as long as this process lives.
-    let counters: &'static Counters = Box::leak(Box::new(counters));
+    let counters: &'static SharedCounters = Box::leak(Box::new(counters));
     for (&processor, seen) in processors.iter().zip(Seen::each(counters)) {
         let (started, hears) = mpsc::channel();
         thread::Builder::new()
@@ -112,7 +112,7 @@ impl<'a> Seen<'a> {
     pub const COUNTERS: usize = 16;
 
     /// The observations of all spinners.
-    pub fn each(counters: &'a Counters) -> impl Iterator<Item = Seen<'a>> {
+    pub fn each(counters: &'a SharedCounters) -> impl Iterator<Item = Seen<'a>> {
         counters
             .all()
             .chunks_exact(Self::COUNTERS)
@@ -203,7 +203,7 @@ mod tests {
 
     /// Does `work` while a spinner is on that processor.
     fn beside_a_spinner(processor: usize, work: impl FnOnce(&Seen<'_>)) {
-        let (_memory, counters) = Counters::shared(Seen::COUNTERS).unwrap();
+        let (_memory, counters) = SharedCounters::shared(Seen::COUNTERS).unwrap();
         let seen = Seen::each(&counters).next().unwrap();
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {

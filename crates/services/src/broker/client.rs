@@ -24,7 +24,7 @@ const LEAST_INTERVAL: Duration = Duration::from_millis(500);
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
-pub struct Request {
+pub struct BrokerRequest {
     pub broker: IpAddr,
     pub port: u16,
     pub token: Token,
@@ -73,7 +73,7 @@ pub struct Renewals {
 /// stays.
 #[derive(Debug)]
 pub struct Lease {
-    request: Request,
+    request: BrokerRequest,
     granted: Granted,
     renewals: Arc<Mutex<Renewals>>,
     worker: Worker,
@@ -81,7 +81,7 @@ pub struct Lease {
 
 impl Lease {
     /// Asks for a tunnel and makes this end of it, or asks for an address if the request has no tunnel.
-    pub fn obtain(request: Request, tunnels: &SharedTunnels) -> Result<(Self, Given)> {
+    pub fn obtain(request: BrokerRequest, tunnels: &SharedTunnels) -> Result<(Self, Given)> {
         let begun = Instant::now();
         if request.tunnel.as_ref().is_some_and(|tunnel| tunnel.contains_key("mtu_bytes")) {
             return Err(Error::bad_params(format!(
@@ -108,13 +108,13 @@ impl Lease {
     }
 
     /// True if a request is for this lease.
-    pub fn is_for(&self, request: &Request) -> bool {
-        let key = |request: &Request| (request.broker, request.port, request.local);
+    pub fn is_for(&self, request: &BrokerRequest) -> bool {
+        let key = |request: &BrokerRequest| (request.broker, request.port, request.local);
         key(&self.request) == key(request)
     }
 
     /// Asks for more time, with the token and the patience of the request.
-    pub fn renew(&self, request: &Request) -> Result<Given> {
+    pub fn renew(&self, request: &BrokerRequest) -> Result<Given> {
         let begun = Instant::now();
         let patience = Patience { deadline: deadline(Duration::from_nanos(request.timeout_ns)), stop: None };
         let granted = request.create(patience)?;
@@ -138,7 +138,7 @@ impl Lease {
     }
 }
 
-impl Request {
+impl BrokerRequest {
     fn broker(&self) -> SocketAddr {
         SocketAddr::new(self.broker, self.port)
     }
@@ -199,7 +199,7 @@ impl Request {
 
 /// The thread that asks for more time.
 struct Renewer {
-    request: Request,
+    request: BrokerRequest,
     granted: Granted,
     renewals: Arc<Mutex<Renewals>>,
 }

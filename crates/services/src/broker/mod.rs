@@ -13,5 +13,5 @@ mod leases;
 mod messages;
 mod server;
 
-pub use client::{Given, Lease, Release, Renewals, Request};
+pub use client::{BrokerRequest, Given, Lease, Release, Renewals};
 pub use server::{Broker, Start, Status};

@@ -24,7 +24,7 @@ const MAX_FRAME_BYTES: usize = 2048;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
-pub struct Request {
+pub struct AskRequest {
     pub device: String,
     #[serde(default = "default_timeout_ns")]
     pub timeout_ns: u64,
@@ -45,7 +45,7 @@ pub struct Ipv6OnlyAnswer {
 
 /// Asks until a server answers that the client can do without IPv4, or the time is over. It requests nothing, so the
 /// device gets no address.
-pub fn ask(request: &Request) -> Result<Ipv6OnlyAnswer> {
+pub fn ask(request: &AskRequest) -> Result<Ipv6OnlyAnswer> {
     let doing = format!("asking for IPv6-only operation on {}", request.device);
     let failed = |call| {
         let doing = doing.clone();

@@ -9,7 +9,7 @@ mod link;
 mod pool;
 mod server;
 
-pub use client::{Ipv6OnlyAnswer, Request as Ask, ask};
+pub use client::{AskRequest, Ipv6OnlyAnswer, ask};
 pub use frames::{Ends, frame, payload_for};
 pub use pool::{Outcome, Pool};
-pub use server::{Counters, Request as Serve, Server};
+pub use server::{DhcpCounters, ServeRequest, Server};

@@ -22,7 +22,7 @@ const MAX_FRAME_BYTES: usize = 2048;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
-pub struct Request {
+pub struct ServeRequest {
     pub device: String,
     pub server: Ipv4Addr,
     pub prefix_bits: u8,
@@ -41,7 +41,7 @@ fn default_lease_s() -> u32 {
 /// Counts of the messages that were received, answered and ignored.
 #[derive(Debug, Clone, Default, Serialize)]
 #[allow(missing_docs)]
-pub struct Counters {
+pub struct DhcpCounters {
     /// Counts of messages by type.
     pub messages: BTreeMap<&'static str, u64>,
     /// Answers that asked a client to do without IPv4.
@@ -50,22 +50,22 @@ pub struct Counters {
 }
 
 /// A server at work.
-pub type Server = crate::Server<Counters>;
+pub type Server = crate::Server<DhcpCounters>;
 
 impl Server {
     /// Answers when this returns, in the namespace of this thread.
-    pub fn start(request: &Request) -> Result<Self> {
+    pub fn start(request: &ServeRequest) -> Result<Self> {
         check(request)?;
         let link = Link::open(&request.device)?;
-        let &Request { server, prefix_bits, first, last, lease_s, v6only_wait_s, .. } = request;
+        let &ServeRequest { server, prefix_bits, first, last, lease_s, v6only_wait_s, .. } = request;
         let pool = Pool::new(server, prefix_bits, [first, last], lease_s, v6only_wait_s);
         Self::begin("dhcp", move |counters, stop| serve(&link, pool, counters, stop))
     }
 }
 
-fn check(request: &Request) -> Result<()> {
+fn check(request: &ServeRequest) -> Result<()> {
     let refuse = |reason: String| Err(Error::bad_params(format!("dhcp-serve on {}: {reason}", request.device)));
-    let &Request { server, prefix_bits, first, last, lease_s, .. } = request;
+    let &ServeRequest { server, prefix_bits, first, last, lease_s, .. } = request;
     if !(1..=31).contains(&prefix_bits) {
         return refuse(format!("prefix_bits is {prefix_bits}, not 1 to 31"));
     }
@@ -84,7 +84,7 @@ fn check(request: &Request) -> Result<()> {
     if lease_s == 0 { refuse("lease_s is 0".to_owned()) } else { Ok(()) }
 }
 
-fn serve(link: &Link, mut pool: Pool, counters: &Mutex<Counters>, stop: &Stop) {
+fn serve(link: &Link, mut pool: Pool, counters: &Mutex<DhcpCounters>, stop: &Stop) {
     let begun = Instant::now();
     let mut buffer = [0; MAX_FRAME_BYTES];
     while is_readable(link, stop) {

@@ -23,7 +23,7 @@ const DEFAULT_ROUTER_LIFETIME_S: u16 = 1800;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
-pub struct Request {
+pub struct AdvertiseRequest {
     pub device: String,
     pub prefixes: Vec<PrefixInformation>,
     #[serde(default = "default_router_lifetime_s")]
@@ -43,28 +43,28 @@ fn default_router_lifetime_s() -> u16 {
 /// Counts of the messages that were received, sent and ignored.
 #[derive(Debug, Clone, Default, Serialize)]
 #[allow(missing_docs)]
-pub struct Counters {
+pub struct AdvertiserCounters {
     pub solicitations: u64,
     pub advertisements: u64,
     pub ignored: BTreeMap<&'static str, u64>,
 }
 
 /// A router's voice on a device.
-pub type Advertiser = crate::Server<Counters>;
+pub type Advertiser = crate::Server<AdvertiserCounters>;
 
 impl Advertiser {
     /// Begins to answer, in the namespace of this thread.
-    pub fn start(request: Request) -> Result<Self> {
+    pub fn start(request: AdvertiseRequest) -> Result<Self> {
         check(&request)?;
         let socket = LinkSocket::open(&request.device, SOLICITATION, true)?;
-        let Request { prefixes, router_lifetime_s, mtu_bytes, hop_limit, pref64, .. } = request;
+        let AdvertiseRequest { prefixes, router_lifetime_s, mtu_bytes, hop_limit, pref64, .. } = request;
         let advertisement = Advertisement { router_lifetime_s, hop_limit, mtu_bytes, prefixes, pref64 };
         let message = advertisement.encode(socket.mac);
         Self::begin("advertise", move |counters, stop| serve(&socket, &message, counters, stop))
     }
 }
 
-fn check(request: &Request) -> Result<()> {
+fn check(request: &AdvertiseRequest) -> Result<()> {
     let refuse = |reason: String| Err(Error::bad_params(format!("router-advertise on {}: {reason}", request.device)));
     let count = request.prefixes.len() + request.pref64.len();
     if count > MAX_PREFIXES {
@@ -84,7 +84,7 @@ fn check(request: &Request) -> Result<()> {
     }
 }
 
-fn serve(socket: &LinkSocket, message: &[u8], counters: &Mutex<Counters>, stop: &Stop) {
+fn serve(socket: &LinkSocket, message: &[u8], counters: &Mutex<AdvertiserCounters>, stop: &Stop) {
     let mut buffer = [0; 2048];
     while is_readable(socket, stop) {
         // An error, such as that the device is down, is told once.

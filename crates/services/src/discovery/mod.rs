@@ -7,8 +7,8 @@ mod pref64;
 mod socket;
 mod solicit;
 
-pub use advertise::{Advertiser, Counters, Request as Advertise};
+pub use advertise::{AdvertiseRequest, Advertiser, AdvertiserCounters};
 pub use messages::{Advertisement, Arrived, Flaw, HOP_LIMIT, Mac, PrefixInformation, check_solicitation};
 pub use pref64::Pref64;
 pub(crate) use socket::{addresses, all_routers};
-pub use solicit::{Request as Solicit, Solicited, solicit, solicit_for};
+pub use solicit::{SolicitRequest, Solicited, solicit, solicit_for};

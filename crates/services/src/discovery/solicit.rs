@@ -18,7 +18,7 @@ use crate::{Error, Result};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
-pub struct Request {
+pub struct SolicitRequest {
     pub device: String,
     #[serde(default = "default_timeout_ns")]
     pub timeout_ns: u64,
@@ -38,14 +38,14 @@ pub struct Solicited {
 }
 
 /// Solicits until a router answers or the time is over.
-pub fn solicit(request: &Request) -> Result<Solicited> {
+pub fn solicit(request: &SolicitRequest) -> Result<Solicited> {
     solicit_for(request, "", |_| Some(())).map(|(solicited, ())| solicited)
 }
 
 /// Solicits until a router answers with the part that `find` looks for, or the time is over. `wanted` names that part
 /// in words, such as ` with a prefix`.
 pub fn solicit_for<T>(
-    request: &Request,
+    request: &SolicitRequest,
     wanted: &str,
     find: impl Fn(&Advertisement) -> Option<T>,
 ) -> Result<(Solicited, T)> {

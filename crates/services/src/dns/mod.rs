@@ -5,4 +5,4 @@ mod connection;
 mod server;
 mod upstream;
 
-pub use server::{Counters, Request, Server};
+pub use server::{DnsCounters, DnsRequest, Server};

@@ -28,7 +28,7 @@ const DATAGRAMS_AT_ONCE: usize = 64;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
-pub struct Request {
+pub struct DnsRequest {
     pub addresses: Vec<IpAddr>,
     #[serde(default = "default_port")]
     pub port: u16,
@@ -70,7 +70,7 @@ fn default_port() -> u16 {
 /// Counts of questions and of their outcomes.
 #[derive(Debug, Clone, Default, Serialize)]
 #[allow(missing_docs)]
-pub struct Counters {
+pub struct DnsCounters {
     pub udp: u64,
     pub tcp: u64,
     pub outcomes: BTreeMap<&'static str, u64>,
@@ -81,11 +81,11 @@ pub struct Counters {
 }
 
 /// A resolver at work.
-pub type Server = crate::Server<Counters>;
+pub type Server = crate::Server<DnsCounters>;
 
 impl Server {
     /// Answers when this returns, in the namespace of this thread.
-    pub fn start(request: &Request) -> Result<Self> {
+    pub fn start(request: &DnsRequest) -> Result<Self> {
         let responder = responder(request)?;
         let open = |&address| Sockets::open(SocketAddr::new(address, request.port));
         let sockets: Vec<Sockets> = request.addresses.iter().map(open).collect::<Result<_>>()?;
@@ -97,7 +97,7 @@ impl Server {
     }
 }
 
-fn responder(request: &Request) -> Result<Responder> {
+fn responder(request: &DnsRequest) -> Result<Responder> {
     let refuse = |reason: String| Error::bad_params(format!("dns-start: {reason}"));
     if !(1..=MAX_ADDRESSES).contains(&request.addresses.len()) {
         return Err(refuse(format!("there are {} addresses, not 1 to {MAX_ADDRESSES}", request.addresses.len())));
@@ -114,7 +114,7 @@ fn responder(request: &Request) -> Result<Responder> {
 }
 
 /// The name of the zone that is forwarded.
-fn zone_of(request: &Request, forward: &Forward) -> std::result::Result<Name, String> {
+fn zone_of(request: &DnsRequest, forward: &Forward) -> std::result::Result<Name, String> {
     if forward.port == request.port && request.addresses.contains(&forward.server) {
         return Err(format!("the resolver would ask itself: {} is one of its own addresses", forward.server));
     }
@@ -168,7 +168,7 @@ struct Desk<'a> {
     sockets: Vec<Sockets>,
     /// The number of the last connection.
     last_connection: u64,
-    counters: &'a Mutex<Counters>,
+    counters: &'a Mutex<DnsCounters>,
 }
 
 impl Desk<'_> {

@@ -35,7 +35,7 @@ const MAX_GROUPS: usize = 64;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
-pub struct Request {
+pub struct MulticastRequest {
     pub interfaces: Vec<String>,
     #[serde(default = "organisation_local")]
     pub groups: Vec<Groups>,
@@ -56,7 +56,7 @@ pub struct Groups {
 /// Counts of the forwarded packets.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[allow(missing_docs)]
-pub struct Counters {
+pub struct MulticastCounters {
     pub packets: u64,
     pub bytes: u64,
     pub copies: u64,
@@ -74,8 +74,8 @@ pub struct Forwarder {
 
 impl Forwarder {
     /// Begins to forward, in the namespace of this thread.
-    pub fn start(request: Request) -> Result<Self> {
-        let Request { interfaces, groups } = request;
+    pub fn start(request: MulticastRequest) -> Result<Self> {
+        let MulticastRequest { interfaces, groups } = request;
         check(&interfaces, &groups)?;
         let mut router = Router::open(&interfaces, groups.clone())?;
         let worker = Worker::start("multicast", move |stop| router.serve(&stop))?;
@@ -83,7 +83,7 @@ impl Forwarder {
     }
 
     /// Reads the kernel's counts.
-    pub fn counters(&self) -> Result<Counters> {
+    pub fn counters(&self) -> Result<MulticastCounters> {
         let read = |name: &str| {
             let path = format!("/proc/thread-self/net/{name}");
             fs::read_to_string(&path).map_err(|error| Error::system(format!("reading {path}"), "read", error))
@@ -95,7 +95,7 @@ impl Forwarder {
         let passed = table::passed(&read("ip_mr_vif")?).ok_or_else(|| strange("ip_mr_vif"))?;
         let mut entries = table::cached(&read("ip_mr_cache")?).ok_or_else(|| strange("ip_mr_cache"))?;
         entries.retain(|entry| contain(&self.groups, entry.group));
-        Ok(Counters {
+        Ok(MulticastCounters {
             packets: passed.packets,
             bytes: passed.bytes,
             copies: passed.copies,

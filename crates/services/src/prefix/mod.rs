@@ -10,13 +10,13 @@ use sixbench_wire::addresses::Ipv6Net;
 
 use crate::Result;
 use crate::asking::default_timeout_ns;
-use crate::discovery::{self, Advertisement, Solicit};
+use crate::discovery::{self, Advertisement, SolicitRequest};
 
 /// The request `prefix-discover`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "by", rename_all = "lowercase", deny_unknown_fields)]
 #[allow(missing_docs)]
-pub enum Request {
+pub enum PrefixRequest {
     /// Solicits the routers on a device.
     Ra {
         device: String,
@@ -49,15 +49,15 @@ pub struct Discovered {
 }
 
 /// Asks until an answer has a prefix or the time is over. If it has several, the first is taken.
-pub fn discover(request: &Request) -> Result<Discovered> {
+pub fn discover(request: &PrefixRequest) -> Result<Discovered> {
     match request {
-        Request::Ra { device, timeout_ns } => by_advertisement(device, *timeout_ns),
-        Request::Dns64 { resolver, port, timeout_ns } => dns64::ask((*resolver, *port).into(), *timeout_ns),
+        PrefixRequest::Ra { device, timeout_ns } => by_advertisement(device, *timeout_ns),
+        PrefixRequest::Dns64 { resolver, port, timeout_ns } => dns64::ask((*resolver, *port).into(), *timeout_ns),
     }
 }
 
 fn by_advertisement(device: &str, timeout_ns: u64) -> Result<Discovered> {
-    let request = Solicit { device: device.to_owned(), timeout_ns, destination: discovery::all_routers() };
+    let request = SolicitRequest { device: device.to_owned(), timeout_ns, destination: discovery::all_routers() };
     let (found, (prefix, others)) =
         discovery::solicit_for(&request, " with the prefix of a NAT64", |advertisement| split(usable(advertisement)))?;
     let (source, asked) = (found.router.into(), found.solicitations);

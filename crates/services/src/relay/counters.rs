@@ -10,7 +10,7 @@ use super::session::{CLIENT, SERVER};
 /// Counts of a relay's sessions and their traffic.
 #[derive(Debug, Clone, Default, Serialize)]
 #[allow(missing_docs)]
-pub struct Counters {
+pub struct RelayCounters {
     pub tcp: Tcp,
     pub udp: Udp,
     /// Connections and datagrams for which no session was made, by reason.

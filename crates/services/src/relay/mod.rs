@@ -8,5 +8,5 @@ mod destination;
 mod server;
 mod session;
 
-pub use counters::{Bytes, Counters, Tcp, Udp};
-pub use server::{Relay, Request};
+pub use counters::{Bytes, RelayCounters, Tcp, Udp};
+pub use server::{Relay, RelayRequest};

@@ -17,7 +17,7 @@ use sixbench_wire::addresses::Prefix6;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::connection::{Connection, reset};
-use super::counters::Counters;
+use super::counters::RelayCounters;
 use super::datagrams::{Datagrams, Pair, Passed};
 use super::destination;
 use super::session::{CLIENT, Progress, SERVER, WATCHED, attempt};
@@ -52,7 +52,7 @@ const FIRST_SESSION: u64 = 2;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
-pub struct Request {
+pub struct RelayRequest {
     pub prefix: Prefix6,
     #[serde(default = "default_port")]
     pub port: u16,
@@ -77,13 +77,13 @@ fn default_udp_timeout_ns() -> u64 {
 /// A relay at work. It ends with this value, and all its sessions with it.
 #[derive(Debug)]
 pub struct Relay {
-    counters: Arc<Mutex<Counters>>,
+    counters: Arc<Mutex<RelayCounters>>,
     _worker: Worker,
 }
 
 impl Relay {
     /// Accepts connections and datagrams when this returns, in the namespace of this thread.
-    pub fn start(request: &Request) -> Result<Self> {
+    pub fn start(request: &RelayRequest) -> Result<Self> {
         let refuse = |reason: String| Error::bad_params(format!("relay-start: {reason}"));
         if request.prefix.bits != PREFIX_BITS {
             return Err(refuse(format!("the prefix has {} bits, not {PREFIX_BITS}", request.prefix.bits)));
@@ -96,7 +96,7 @@ impl Relay {
         let (listener, datagrams) = open(request.port).map_err(failed("bind"))?;
         let epoll =
             Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|errno| failed("epoll_create1")(errno.into()))?;
-        let counters = Arc::new(Mutex::new(Counters { most: request.sessions, ..Counters::default() }));
+        let counters = Arc::new(Mutex::new(RelayCounters { most: request.sessions, ..RelayCounters::default() }));
         let work = Work {
             epoll,
             listener,
@@ -115,7 +115,7 @@ impl Relay {
     }
 
     /// Its counts until now.
-    pub fn counters(&self) -> Counters {
+    pub fn counters(&self) -> RelayCounters {
         lock(&self.counters).clone()
     }
 }
@@ -176,7 +176,7 @@ struct Work {
     /// The sessions that go on, in order.
     waiting: VecDeque<u64>,
     next: u64,
-    counters: Arc<Mutex<Counters>>,
+    counters: Arc<Mutex<RelayCounters>>,
 }
 
 impl Work {

@@ -39,7 +39,7 @@ const STATUS_HARDWARE: u32 = 1 << 31;
 
 /// `struct tpacket_req3`.
 #[repr(C)]
-struct Request {
+struct RingRequest {
     block_size: u32,
     block_nr: u32,
     frame_size: u32,
@@ -104,7 +104,7 @@ impl Ring {
     fn of_interface(ifindex: u32, blocks: usize, places: &[Place], filter: &[libc::sock_filter]) -> io::Result<Self> {
         let socket = sixbench_packet::open()?;
         set(&socket, libc::SOL_PACKET, libc::PACKET_VERSION, &TPACKET_V3)?;
-        let request = Request {
+        let request = RingRequest {
             block_size: BLOCK_BYTES as u32,
             block_nr: blocks as u32,
             frame_size: BLOCK_BYTES as u32,
