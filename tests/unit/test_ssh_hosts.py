@@ -15,6 +15,7 @@ import pytest
 
 from sixbench.agent import AgentHub, ssh
 from sixbench.agent.machine import Seat
+from sixbench.agent.remote_process import RemoteProcess
 from sixbench.model.errors import AgentError, CapabilityError, SixbenchError
 from sixbench.model.host import Host
 
@@ -214,7 +215,7 @@ def test_an_agent_that_is_to_start_when_its_host_is_left_ends_and_holds_nothing(
     left = ssh.SshHost(Host(name="lab1", ssh="127.0.0.1"), loop)
     before = set(os.listdir("/proc/self/fd"))
 
-    async def start_and_leave() -> ssh.RemoteProcess:
+    async def start_and_leave() -> RemoteProcess:
         process = left.start("h1", [])
         await asyncio.sleep(0)
         await left.shut()
