@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from .quantity import Direction, Metric, duration, metric, share, times
 from .workloads import WORKLOADS
+from .workloads.applications import METRICS as _OF_APPLICATIONS
 from .workloads.connections import SESSION_MEMORY, TEARDOWN_RATE
 
 
@@ -81,6 +82,7 @@ _SHARED = (
         "/proc/slabinfo (nf_conntrack)",
     ),
     *times("connect", "Connection time", "RFC 3511 section 5.3", "mean", "p50", "p99"),
+    *_OF_APPLICATIONS,
     *times("one_way_delay", "One-way delay", "RFC 7679", "mean", "min", "p50", "p99", "p999", needs_one_clock=True),
     *times(
         *("one_way_delay_reverse", "One-way delay from the server", "RFC 7679", "mean", "p50", "p999"),

@@ -1,0 +1,97 @@
+"""Applications over links of a known delay: the round trips that each takes, and what both ends agree on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from lab.experiments import Finished, run, wrong
+
+from sixbench.agent import AgentHub
+from sixbench.model.trial import TrialRecord
+
+ROUND_TRIP_NS = 60 * 10**6
+NETWORK = """
+topology:
+  nodes: {h1: host, r1: router, h2: host}
+  links: [{endpoints: [h1, r1]}, {endpoints: [r1, h2], emulator: user, delay: 30ms}]
+between: [h1, h2]
+paths: {ipv4: native4, ipv6: native6}
+blocks: 1
+workloads:
+  - tls: {count: 3, session: [full, resumed]}
+  - quic-connect: {count: 3, session: [full, resumed, 0-rtt]}
+  - quic-connect: {count: 3, retry: true}
+"""
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    from sixbench.agent import find_agent
+
+    with AgentHub(find_agent()) as hub:
+        return run(hub, NETWORK, tmp_path_factory.mktemp("applications") / "run")
+
+
+def of(finished: Finished, workload: str, path: str) -> list[TrialRecord]:
+    """The trials of a workload on a path."""
+    return [trial for trial in finished.trials if (trial.workload, trial.path) == (workload, path)]
+
+
+def round_trips(trials: list[TrialRecord], what: str) -> int:
+    """Number of whole round trips of the path in the shortest of these times. None can be shorter than the path is; on
+    a busy machine some are longer than they should be, but not all."""
+    return min(int(trial.histograms[what]["min"] // ROUND_TRIP_NS) for trial in trials)
+
+
+def test_all_trials_are_proved(finished: Finished) -> None:
+    assert wrong(finished.trials) == []
+    assert len(finished.trials) == 2 * (2 + 4)
+
+
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+@pytest.mark.parametrize("session", ["full", "resumed"])
+def test_tls_takes_one_round_trip_more_than_tcp(finished: Finished, family: str, session: str) -> None:
+    trials = [trial for trial in of(finished, "tls", family) if trial.levels["session"] == session]
+    assert len(trials) == 1
+    assert [round_trips(trials, what) for what in ("connect", "handshake")] == [1, 1]
+
+
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+@pytest.mark.parametrize(
+    ("session", "retry", "handshake", "first_byte"),
+    [("full", False, 1, 2), ("full", True, 2, 3), ("resumed", False, 1, 2), ("0-rtt", False, 1, 1)],
+)
+def test_quic_takes_one_round_trip_and_its_first_byte_another(
+    finished: Finished, family: str, session: str, retry: bool, handshake: int, first_byte: int
+) -> None:
+    trials = [
+        trial
+        for trial in of(finished, "quic-connect", family)
+        if (trial.client["kinds"], trial.server["retries"] > 0) == ({session: 3}, retry)
+    ]
+    assert len(trials) == 1
+    assert [round_trips(trials, what) for what in ("handshake", "first_byte")] == [handshake, first_byte]
+
+
+MTU = 1500
+HEADER_BYTES = {"ipv6": 40 + 8, "tunnel": 20 + 40 + 8}
+TUNNEL = """
+topology:
+  nodes: {h1: host, r1: router, r2: router, h2: host}
+  links: [{endpoints: [h1, r1]}, {endpoints: [r1, r2], rate: 20Mbit, queue: 30kB}, {endpoints: [r2, h2]}]
+between: [h1, h2]
+paths: {ipv6: native6, tunnel: {6in4: [r1, r2]}}
+blocks: 1
+workloads:
+  - quic-stream: {duration: 2s, warmup: 50ms}
+"""
+"""A link with a short queue, so that each step of the search takes no longer than a few milliseconds."""
+
+
+def test_quic_finds_the_largest_datagram_of_each_path(hub: AgentHub, tmp_path: Path) -> None:
+    trials = run(hub, TUNNEL, tmp_path / "run").trials
+    assert wrong(trials) == []
+    sizes = {trial.path: trial.metrics["datagram_size_bytes"] for trial in trials}
+    assert sizes == {path: MTU - header_bytes for path, header_bytes in HEADER_BYTES.items()}
+    assert all(0 < trial.metrics["goodput_bps"] < 20e6 for trial in trials)

@@ -1,0 +1,125 @@
+"""Workloads of applications: results to metrics, and what both sides must have agreed on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from workload_results import EMPTY, QUIC_CLIENT, QUIC_RECEIVER, QUIC_SENDER, TLS_CLIENT, summarise, traffic
+
+from sixbench.agent.answers import check
+from sixbench.bench.requirements import kernels_congestion_controls
+from sixbench.mechanisms import MECHANISMS
+from sixbench.model.errors import AgentError
+from sixbench.model.reason import ReasonKind
+from sixbench.model.workload import Traffic
+from sixbench.model.workloads import WORKLOADS
+from sixbench.plan.experiment_file import read_experiment
+from sixbench.plan.yaml_source import parse_yaml
+
+pytestmark = pytest.mark.computes
+
+TLS_SERVER = {"transactions": 4, "failed": 0}
+
+
+def test_handshakes_have_times_bytes_and_a_rate() -> None:
+    measured = summarise("tls", {}, TLS_CLIENT, TLS_SERVER)
+    assert measured.invalid == []
+    assert measured.notes == []
+    expected = {"handshake_p50_ns": 20, "connect_p50_ns": 20, "handshake_sent_bytes": 300}
+    assert expected.items() <= measured.metrics.items()
+    assert measured.metrics["handshake_received_bytes"] == 2000
+    assert measured.metrics["transactions_rate_per_s"] == pytest.approx(3 / 9e-3)
+    expected_traffic = Traffic(forward_payload_bytes=1000, reverse_payload_bytes=7000, messages=16)
+    assert traffic("tls", {}, TLS_CLIENT, TLS_SERVER) == expected_traffic
+
+
+@pytest.mark.parametrize(
+    ("params", "client", "server", "kind", "words"),
+    [
+        ({}, {"versions": {"TLSv1_2": 3}}, {}, ReasonKind.OTHER_PROTOCOL, "not always TLSv1_3"),
+        (
+            {"session": "resumed"},
+            {},
+            {},
+            ReasonKind.OTHER_PROTOCOL,
+            "not always resumed, as the experiment claims: 3 f",
+        ),
+        ({}, {"kinds": {"full": 2, "full-retried": 1}}, {}, ReasonKind.OTHER_PROTOCOL, "1 full-retried"),
+        ({}, {}, {"transactions": 2}, ReasonKind.LEDGER, "client counts 3 handshakes, and the server completed 2"),
+    ],
+)
+def test_a_trial_of_another_protocol_is_invalid(
+    params: dict[str, Any], client: dict[str, Any], server: dict[str, Any], kind: ReasonKind, words: str
+) -> None:
+    [reason] = summarise("tls", params, TLS_CLIENT | client, TLS_SERVER | server).invalid
+    assert reason.kind is kind
+    assert words in reason.text
+
+
+def test_no_handshake_is_invalid_and_no_zero() -> None:
+    nothing = {"transactions": 0, "versions": {}, "ciphers": {}, "kinds": {}, "failed": {"certificate-refused": 3}}
+    times = {"connect": EMPTY, "handshake": EMPTY, "transaction": EMPTY}
+    measured = summarise("tls", {}, TLS_CLIENT | nothing | times, TLS_SERVER)
+    assert [reason.kind for reason in measured.invalid] == [ReasonKind.NOTHING_ARRIVED]
+    assert measured.metrics == {}
+    assert measured.notes == ["handshakes that failed: 3 certificate-refused"]
+
+
+def test_what_was_agreed_on_is_as_much_as_was_completed() -> None:
+    [expected] = WORKLOADS["tls"].results("client", {})
+    with pytest.raises(AgentError, match="not as many as the handshakes"):
+        check(expected.form, TLS_CLIENT | {"versions": {"TLSv1_3": 2}}, "run of tls")
+
+
+QUIC_SERVER = {"transactions": 3, "failed": 0, "retries": 0}
+
+
+def test_connections_of_quic_have_times_and_bytes() -> None:
+    measured = summarise("quic-connect", {}, QUIC_CLIENT, QUIC_SERVER)
+    assert measured.invalid == []
+    expected = {"first_byte_p50_ns": 20, "connection_sent_bytes": 2000, "connection_received_bytes": 3000}
+    assert expected.items() <= measured.metrics.items()
+    assert traffic("quic-connect", {}, QUIC_CLIENT, QUIC_SERVER).messages == 12
+
+
+@pytest.mark.parametrize(
+    ("params", "client", "retries", "words"),
+    [
+        ({"session": "0-rtt"}, {"kinds": {"0-rtt": 2, "0-rtt-rejected": 1}}, 0, "not always 0-rtt"),
+        ({}, {"protocols": {"h3": 3}}, 0, "not always sixbench"),
+        ({}, {}, 1, "sent 1 Retry packets, and none was to be sent"),
+        ({"retry": True}, {}, 2, "2 Retry packets for 3 connections"),
+    ],
+)
+def test_a_connection_of_quic_is_what_it_claims(
+    params: dict[str, Any], client: dict[str, Any], retries: int, words: str
+) -> None:
+    [reason] = summarise("quic-connect", params, QUIC_CLIENT | client, QUIC_SERVER | {"retries": retries}).invalid
+    assert reason.kind is ReasonKind.OTHER_PROTOCOL
+    assert words in reason.text
+
+
+def test_bulk_over_quic_has_goodput_loss_and_the_size_that_it_found() -> None:
+    measured = summarise("quic-stream", {}, QUIC_SENDER, QUIC_RECEIVER)
+    assert measured.metrics == {
+        "goodput_bps": 8e6,
+        "quic_loss_ratio": 0.015,
+        "datagram_size_bytes": 1452,
+        "datagram_search_ns": 30,
+    }
+    without_changes = QUIC_SENDER | {"datagram_changes": [], "datagram_bytes": 1200}
+    assert "datagram_search_ns" not in summarise("quic-stream", {}, without_changes, QUIC_RECEIVER).metrics
+    nothing = summarise("quic-stream", {}, QUIC_SENDER, QUIC_RECEIVER | {"measured_bytes": 0})
+    assert "goodput_bps" not in nothing.metrics
+    assert [reason.kind for reason in nothing.invalid] == [ReasonKind.NOTHING_ARRIVED]
+
+
+def test_only_tcp_needs_a_congestion_control_of_the_kernel() -> None:
+    text = """
+topology: {nodes: {h1: host, h2: host}, links: [{endpoints: [h1, h2]}]}
+paths: {ipv6: native6}
+workloads: [{quic-stream: {congestion: newreno}}, {tcp-stream: {congestion: bbr}}]
+"""
+    experiment = read_experiment(parse_yaml(text, "test.yaml"), MECHANISMS)
+    assert kernels_congestion_controls(experiment) == {"bbr"}
