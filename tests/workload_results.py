@@ -85,6 +85,23 @@ QUIC_CLIENT = {
     "kinds": {"full": 3},
     "protocols": {"sixbench": 3},
 }
+DNS_CLIENT = {
+    "transactions": 3,
+    "warmup_transactions": 1,
+    "failed": {},
+    "measured_ns": 9 * 10**6,
+    "session": HISTOGRAM,
+    "response": HISTOGRAM,
+    "transaction": HISTOGRAM,
+    "sent_bytes": 1200,
+    "received_bytes": 6000,
+    "retries": 0,
+    "truncated": 0,
+    "protocols": {"dot": 3},
+    "versions": {"TLSv1_3": 3},
+    "ciphers": {"TLS13_AES_256_GCM_SHA384": 3},
+}
+DNS_SERVER = {"transactions": 4, "truncated": 0, "connections": 4, "failed": 0}
 QUIC_SENDER = {
     "handshake_ns": 10**6,
     "measured_ns": 10**9,
@@ -200,6 +217,7 @@ GOOD: dict[str, tuple[Params, Result, Result]] = {
     "tls": ({}, TLS_CLIENT, {"transactions": 3, "failed": 0}),
     "quic-connect": ({}, QUIC_CLIENT, {"transactions": 3, "failed": 0, "retries": 0}),
     "quic-stream": ({}, QUIC_SENDER, QUIC_RECEIVER),
+    "dns": ({"over": "tls"}, DNS_CLIENT, DNS_SERVER),
     "dns64": (
         {"rate_per_s": 1000, "duration_ns": 10**7},
         {

@@ -22,6 +22,7 @@ workloads:
   - tls: {count: 3, session: [full, resumed]}
   - quic-connect: {count: 3, session: [full, resumed, 0-rtt]}
   - quic-connect: {count: 3, retry: true}
+  - dns: {count: 3, over: [udp, tcp, tls, https, quic], connection: [new, kept]}
 """
 
 
@@ -46,7 +47,7 @@ def round_trips(trials: list[TrialRecord], what: str) -> int:
 
 def test_all_trials_are_proved(finished: Finished) -> None:
     assert wrong(finished.trials) == []
-    assert len(finished.trials) == 2 * (2 + 4)
+    assert len(finished.trials) == 2 * (2 + 4 + 10)
 
 
 @pytest.mark.parametrize("family", ["ipv4", "ipv6"])
@@ -72,6 +73,42 @@ def test_quic_takes_one_round_trip_and_its_first_byte_another(
     ]
     assert len(trials) == 1
     assert [round_trips(trials, what) for what in ("handshake", "first_byte")] == [handshake, first_byte]
+
+
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+@pytest.mark.parametrize(("over", "session"), [("udp", 0), ("tcp", 1), ("tls", 2), ("https", 2), ("quic", 1)])
+def test_dns_takes_the_round_trips_of_its_transport_and_one_more(
+    finished: Finished, family: str, over: str, session: int
+) -> None:
+    trials = [trial for trial in of(finished, "dns", family) if trial.levels["over"] == over]
+    by_connection = {trial.levels["connection"]: trial for trial in trials}
+    assert by_connection.keys() == {"new", "kept"}
+    assert round_trips([by_connection["new"]], "transaction") == session + 1
+    assert round_trips([by_connection["kept"]], "transaction") == 1
+    if session:
+        assert round_trips([by_connection["new"]], "session") == session
+    else:
+        assert "session" not in by_connection["new"].histograms
+
+
+FRAGMENTS = """
+topology:
+  nodes: {h1: host, r1: router, h2: host}
+  links: [{endpoints: [h1, r1]}, {endpoints: [r1, h2]}]
+between: [h1, h2]
+paths: {ipv4: native4, ipv6: native6}
+blocks: 1
+workloads:
+  - dns: {count: 3, answer: 4KiB, edns: [1232B, 4KiB]}
+"""
+
+
+def test_long_answers_are_truncated_or_fragments(hub: AgentHub, tmp_path: Path) -> None:
+    trials = run(hub, FRAGMENTS, tmp_path / "run").trials
+    assert wrong(trials) == []
+    protocols = {(trial.path, trial.levels["edns_bytes"]): trial.client["protocols"] for trial in trials}
+    by_edns = {1232: {"tcp": 3}, 4096: {"udp": 3}}
+    assert protocols == {(path, edns): by_edns[edns] for path in ("ipv4", "ipv6") for edns in by_edns}
 
 
 MTU = 1500

@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from workload_results import EMPTY, QUIC_CLIENT, QUIC_RECEIVER, QUIC_SENDER, TLS_CLIENT, summarise, traffic
+from workload_results import (
+    DNS_CLIENT,
+    DNS_SERVER,
+    EMPTY,
+    QUIC_CLIENT,
+    QUIC_RECEIVER,
+    QUIC_SENDER,
+    TLS_CLIENT,
+    summarise,
+    traffic,
+)
 
 from sixbench.agent.answers import check
 from sixbench.bench.requirements import kernels_congestion_controls
@@ -113,6 +123,70 @@ def test_bulk_over_quic_has_goodput_loss_and_the_size_that_it_found() -> None:
     nothing = summarise("quic-stream", {}, QUIC_SENDER, QUIC_RECEIVER | {"measured_bytes": 0})
     assert "goodput_bps" not in nothing.metrics
     assert [reason.kind for reason in nothing.invalid] == [ReasonKind.NOTHING_ARRIVED]
+
+
+def test_answers_have_times_bytes_and_shares() -> None:
+    measured = summarise("dns", {"over": "tls"}, DNS_CLIENT, DNS_SERVER)
+    assert (measured.invalid, measured.notes) == ([], [])
+    expected = {
+        "session_p50_ns": 20,
+        "response_p50_ns": 20,
+        "transaction_p50_ns": 20,
+        "transaction_sent_bytes": 400,
+        "transaction_received_bytes": 2000,
+        "questions_unanswered_ratio": 0,
+        "questions_retried_ratio": 0,
+        "answers_truncated_ratio": 0,
+    }
+    assert expected.items() <= measured.metrics.items()
+
+
+BY_UDP = DNS_CLIENT | {"session": EMPTY, "protocols": {"udp": 3}, "versions": {}, "ciphers": {}}
+
+
+def test_retries_losses_and_truncated_answers_are_results() -> None:
+    lossy = BY_UDP | {"failed": {"timeout": 1}, "retries": 2, "truncated": 1, "protocols": {"udp": 2, "tcp": 1}}
+    measured = summarise("dns", {"over": "udp"}, lossy, DNS_SERVER | {"truncated": 1})
+    assert measured.invalid == []
+    expected = {
+        "questions_unanswered_ratio": 0.25,
+        "questions_retried_ratio": 0.5,
+        "answers_truncated_ratio": 0.25,
+    }
+    assert expected.items() <= measured.metrics.items()
+    assert "session_p50_ns" not in measured.metrics
+    assert measured.notes == ["questions that failed: 1 timeout"]
+
+
+@pytest.mark.parametrize(
+    ("over", "client", "kind", "words"),
+    [
+        ("https", {"protocols": {"h2": 2, "none": 1}}, ReasonKind.OTHER_PROTOCOL, "was not always h2"),
+        ("quic", {"protocols": {"sixbench": 3}}, ReasonKind.OTHER_PROTOCOL, "was not always doq"),
+        ("tls", {"versions": {"TLSv1_2": 3}}, ReasonKind.OTHER_PROTOCOL, "not always TLSv1_3"),
+        ("udp", BY_UDP | {"protocols": {"tcp": 3}}, ReasonKind.OTHER_PROTOCOL, "was not always udp"),
+        ("tls", {"transactions": 5, "protocols": {"dot": 5}}, ReasonKind.LEDGER, "counts 5 answers, and the server"),
+    ],
+)
+def test_answers_by_another_protocol_are_invalid(
+    over: str, client: dict[str, Any], kind: ReasonKind, words: str
+) -> None:
+    [reason] = summarise("dns", {"over": over}, DNS_CLIENT | client, DNS_SERVER).invalid
+    assert reason.kind is kind
+    assert words in reason.text
+
+
+@pytest.mark.parametrize(
+    ("params", "messages"),
+    [
+        ({"over": "udp"}, 8),
+        ({"over": "quic", "connection": "kept"}, 8),
+        ({"over": "tls"}, 16),
+        ({"over": "tls", "connection": "kept"}, 0),
+    ],
+)
+def test_messages_of_dns_are_datagrams_and_packets_that_open_connections(params: dict[str, Any], messages: int) -> None:
+    assert traffic("dns", params, DNS_CLIENT, DNS_SERVER).messages == messages
 
 
 def test_only_tcp_needs_a_congestion_control_of_the_kernel() -> None:

@@ -24,6 +24,16 @@ pub fn block_on<T>(cancel: &Cancel, work: impl Future<Output = Result<T>>) -> Re
     })
 }
 
+/// Runs the tasks of libraries beside the others of this thread.
+#[derive(Debug, Clone, Copy)]
+pub struct LocalExecutor;
+
+impl<F: Future<Output: 'static> + 'static> hyper::rt::Executor<F> for LocalExecutor {
+    fn execute(&self, work: F) {
+        tokio::task::spawn_local(work);
+    }
+}
+
 fn runtime() -> Result<Runtime> {
     Builder::new_current_thread()
         .enable_all()

@@ -11,7 +11,7 @@ use crate::runtime;
 /// A server whose thread takes orders, and then ends.
 pub struct RuntimeServer<T> {
     port: u16,
-    certificate: Certificate,
+    certificate: Option<Certificate>,
     orders: watch::Sender<Order>,
     thread: Option<JoinHandle<Result<T>>>,
 }
@@ -25,6 +25,7 @@ enum Order {
 }
 
 /// The orders, as the thread gets them.
+#[derive(Clone)]
 pub struct Orders(watch::Receiver<Order>);
 
 impl Orders {
@@ -49,7 +50,7 @@ impl<T: Send + 'static> RuntimeServer<T> {
     pub fn start<W: Future<Output = Result<T>>>(
         workload: &'static str,
         port: u16,
-        certificate: Certificate,
+        certificate: Option<Certificate>,
         cancel: &Cancel,
         serve: impl FnOnce(Orders) -> W + Send + 'static,
     ) -> Result<Box<dyn Server<T>>> {
@@ -77,7 +78,7 @@ impl<T: Send + 'static> Server<T> for RuntimeServer<T> {
     }
 
     fn certificate(&self) -> Option<&Certificate> {
-        Some(&self.certificate)
+        self.certificate.as_ref()
     }
 
     fn finish(mut self: Box<Self>, finish: &Finish) -> Result<T> {

@@ -1,5 +1,6 @@
 //! The settings of TLS that both sides of a trial have, whatever runs over it.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,14 +11,16 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ResolvesServerCertUsingSni;
 use rustls::sign::CertifiedKey;
 use rustls::version::TLS13;
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme};
+use rustls::{
+    ClientConfig, ClientConnection, DigitallySignedStruct, HandshakeKind, RootCertStore, ServerConfig, SignatureScheme,
+};
 use sixbench_traffic::{Certificate, Endpoint, Error, Result};
 
 use crate::certificates::Chain;
 
 /// The server's side: TLS 1.3 alone, and its certificate for whoever asks for the trial's name. Clients have none.
 pub fn server(chain: Chain, name: &str) -> Result<ServerConfig> {
-    let failed = |e: rustls::Error| Error::system("preparing a server of TLS", "sign", std::io::Error::other(e));
+    let failed = |e: rustls::Error| Error::system("preparing a server of TLS", "sign", io::Error::other(e));
     let provider = provider();
     let key = provider.key_provider.load_private_key(chain.key).map_err(failed)?;
     let mut resolver = ResolvesServerCertUsingSni::new();
@@ -58,6 +61,33 @@ fn client(authority: &Certificate, verified: Verified) -> std::result::Result<Cl
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(Counting { verifier, verified }))
         .with_no_client_auth())
+}
+
+/// The outcome of a handshake, by the names in the registries of TLS.
+#[derive(Debug, Clone)]
+pub struct Negotiated {
+    /// The version of TLS.
+    pub version: String,
+    /// The cipher suite.
+    pub cipher: String,
+    /// The kind of handshake: `full`, `full-retried` or `resumed`.
+    pub kind: &'static str,
+    /// The protocol over TLS (ALPN, RFC 7301); `none` where they agreed on none.
+    pub protocol: String,
+}
+
+/// The outcome of a handshake that is over, at the client.
+pub fn negotiated(session: &ClientConnection) -> io::Result<Negotiated> {
+    let absent = || io::Error::other("the handshake ended without a result");
+    let version = session.protocol_version().ok_or_else(absent)?;
+    let cipher = session.negotiated_cipher_suite().ok_or_else(absent)?;
+    let kind = match session.handshake_kind().ok_or_else(absent)? {
+        HandshakeKind::Full => "full",
+        HandshakeKind::FullWithHelloRetryRequest => "full-retried",
+        HandshakeKind::Resumed => "resumed",
+    };
+    let protocol = session.alpn_protocol().map_or("none".into(), String::from_utf8_lossy).into_owned();
+    Ok(Negotiated { version: format!("{version:?}"), cipher: format!("{:?}", cipher.suite()), kind, protocol })
 }
 
 /// Number of certificate chains that a client has verified: none in a handshake that resumes a session.

@@ -83,6 +83,8 @@ _SHARED = (
     ),
     *times("connect", "Connection time", "RFC 3511 section 5.3", "mean", "p50", "p99"),
     *_OF_APPLICATIONS,
+    share("questions_unanswered", "Questions without an answer in time", "RFC 8219 section 9.2"),
+    *times("response", "Time to an answer", "RFC 8219 section 9.2", "mean", "p50", "p99"),
     *times("one_way_delay", "One-way delay", "RFC 7679", "mean", "min", "p50", "p99", "p999", needs_one_clock=True),
     *times(
         *("one_way_delay_reverse", "One-way delay from the server", "RFC 7679", "mean", "p50", "p999"),

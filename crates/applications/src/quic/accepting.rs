@@ -5,37 +5,19 @@ use std::future::Future;
 use std::rc::Rc;
 
 use quinn::{Connecting, Incoming};
-use sixbench_traffic::strays::Strays;
 use sixbench_traffic::{Endpoint, Finish};
 use tokio::task::JoinSet;
 
+use crate::accepting::{MAX_OPEN, Unserved, increase};
 use crate::server::Orders;
 
-/// Connections at the same time, those of strangers included.
-const MAX_OPEN: usize = 512;
-
-/// Counts of what was not served.
+/// Counts of a server of QUIC beside the connections that it served.
 #[derive(Debug, Default)]
 pub struct Served {
-    /// Connections from other addresses, or for another name.
-    pub strays: Cell<u64>,
-    /// Connections of the trial that failed.
-    pub failed: Cell<u64>,
+    /// Connections that were not.
+    pub unserved: Unserved,
     /// Retry packets (RFC 9000 section 8.1.2).
     pub retries: Cell<u64>,
-}
-
-impl Served {
-    /// The strays, as results have them. What is not of the trial comes in datagrams, each of which may begin one.
-    pub fn strays(&self) -> Strays {
-        Strays { connections: self.strays.get(), datagrams: 0 }
-    }
-
-    /// A connection failed: one of the trial, or of a stranger.
-    pub fn fail(&self, is_ours: bool) {
-        let count = if is_ours { &self.failed } else { &self.strays };
-        count.set(count.get() + 1);
-    }
 }
 
 /// A server's work on a connection of the trial's peer.
@@ -74,16 +56,16 @@ pub async fn accept<H: Handle>(
 
 fn admit(incoming: Incoming, trial: &Endpoint, retries: bool, served: &Served) -> Option<Connecting> {
     if !trial.admits(incoming.remote_address().ip()) {
-        served.strays.set(served.strays.get() + 1);
+        served.unserved.fail(false);
         // Nothing is sent to who may have forged the address.
         incoming.ignore();
         return None;
     }
     if retries && incoming.may_retry() {
-        served.retries.set(served.retries.get() + 1);
+        increase(&served.retries);
         // It may be retried, as was asked just now.
         let _ = incoming.retry();
         return None;
     }
-    incoming.accept().inspect_err(|_| served.fail(false)).ok()
+    incoming.accept().inspect_err(|_| served.unserved.fail(false)).ok()
 }

@@ -1,4 +1,4 @@
-//! Parts that both workloads of QUIC share: endpoints of quinn on the trial's addresses, and the settings of TLS in
+//! Parts that workloads over QUIC share: endpoints of quinn on the trial's addresses, and the settings of TLS in
 //! them.
 
 mod accepting;
@@ -18,7 +18,7 @@ pub use failure::of_connection;
 
 use crate::{certificates, name, trust};
 
-/// The protocol over QUIC that both sides of these workloads speak (ALPN, RFC 7301).
+/// The protocol over QUIC of workloads that measure QUIC itself (ALPN, RFC 7301).
 pub const PROTOCOL: &[u8] = b"sixbench";
 
 /// The server's side before its runtime: a bound socket, its port, and the settings.
@@ -39,6 +39,7 @@ pub struct Listening {
 pub fn listen(
     workload: &'static str,
     endpoint: &Endpoint,
+    protocol: &[u8],
     chain_bytes: usize,
     buffers: Buffers,
     transport: TransportConfig,
@@ -50,7 +51,7 @@ pub fn listen(
     let chain = certificates::chain(&name, chain_bytes)?;
     let authority = chain.authority.clone();
     let mut tls = trust::server(chain, &name)?;
-    tls.alpn_protocols = vec![PROTOCOL.to_vec()];
+    tls.alpn_protocols = vec![protocol.to_vec()];
     // Data of a 0-RTT session are as long as flow control permits (RFC 9001 section 4.6.1). The sessions are kept by
     // the server, so that each ticket is taken once.
     tls.max_early_data_size = u32::MAX;
@@ -78,12 +79,23 @@ pub fn client(endpoint: &Endpoint, buffers: Buffers) -> Result<quinn::Endpoint> 
 }
 
 /// The client's settings; it offers version 1 alone (RFC 9000).
-pub fn client_config(mut tls: rustls::ClientConfig, transport: TransportConfig) -> Result<ClientConfig> {
-    tls.alpn_protocols = vec![PROTOCOL.to_vec()];
+pub fn client_config(
+    mut tls: rustls::ClientConfig,
+    protocol: &[u8],
+    transport: TransportConfig,
+) -> Result<ClientConfig> {
+    tls.alpn_protocols = vec![protocol.to_vec()];
     let crypto = QuicClientConfig::try_from(tls).map_err(|e| preparing("a client of QUIC", e))?;
     let mut config = ClientConfig::new(Arc::new(crypto));
     config.transport_config(Arc::new(transport));
     Ok(config)
+}
+
+/// The settings of connections that are too short to look for a larger datagram, whose probes would count.
+pub fn short_transport() -> TransportConfig {
+    let mut transport = TransportConfig::default();
+    transport.mtu_discovery_config(None);
+    transport
 }
 
 /// The server's address.

@@ -12,7 +12,7 @@ use sixbench_traffic::{Cancel, Endpoint, Result};
 use tokio::time::timeout;
 
 use super::account::{ClientResult, Connections, Opened};
-use super::{NAME, REQUEST, RESPONSE, Session, Settings, transport};
+use super::{NAME, REQUEST, RESPONSE, Session, Settings};
 use crate::failure::Failure;
 use crate::loops::{self, Patience, Repeat};
 use crate::trust::Verified;
@@ -60,7 +60,7 @@ impl Client {
         }
         Ok(Self {
             quic: quic::client(endpoint, Buffers::default())?,
-            config: quic::client_config(tls, transport())?,
+            config: quic::client_config(tls, quic::PROTOCOL, quic::short_transport())?,
             endpoint: endpoint.clone(),
             name: name::of_trial(&endpoint.token),
             session: settings.session,

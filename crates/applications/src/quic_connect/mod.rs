@@ -4,7 +4,6 @@ mod account;
 mod client;
 mod server;
 
-use quinn::TransportConfig;
 use serde_json::{Value, json};
 use sixbench_traffic::params::{self, Limit, Params, SECOND_NS};
 use sixbench_traffic::{Cancel, Endpoint, Result, Server, TypedWorkload, only};
@@ -79,13 +78,6 @@ impl Settings {
             chain_bytes: params.size_or("chain_bytes", 1_280..=16_384, DEFAULT_CHAIN_BYTES)?,
         })
     }
-}
-
-/// The settings of both ends. A connection is too short to look for a larger datagram, whose probes would count.
-fn transport() -> TransportConfig {
-    let mut transport = TransportConfig::default();
-    transport.mtu_discovery_config(None);
-    transport
 }
 
 /// The byte that the client asks with, and the server's answer.

@@ -12,17 +12,24 @@ use sixbench_traffic::strays::Strays;
 use sixbench_traffic::{Cancel, Endpoint, Result, Server};
 use tokio::time::timeout;
 
-use super::{NAME, REQUEST, RESPONSE, Settings, transport};
+use super::{NAME, REQUEST, RESPONSE, Settings};
 use crate::quic::{self, Handle, Served};
 use crate::server::{Orders, RuntimeServer};
 
 /// Listens, with certificates that are made now.
 pub fn serve(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<Box<dyn Server<ServerResult>>> {
-    let listening = quic::listen(NAME, endpoint, settings.chain_bytes, Buffers::default(), transport())?;
+    let listening = quic::listen(
+        NAME,
+        endpoint,
+        quic::PROTOCOL,
+        settings.chain_bytes,
+        Buffers::default(),
+        quic::short_transport(),
+    )?;
     let (port, authority) = (listening.port, listening.authority.clone());
     let (endpoint, retry) = (endpoint.clone(), settings.retry);
     let longest = Duration::from_nanos(settings.timeout_ns);
-    RuntimeServer::start(NAME, port, authority, cancel, move |mut orders: Orders| async move {
+    RuntimeServer::start(NAME, port, Some(authority), cancel, move |mut orders: Orders| async move {
         let quic = listening.open()?;
         let answering = Rc::new(Answering { longest, transactions: Cell::new(0), served: Served::default() });
         let served = &answering.served;
@@ -31,9 +38,9 @@ pub fn serve(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Resul
         drop(open);
         Ok(ServerResult {
             transactions: answering.transactions.get(),
-            failed: served.failed.get(),
+            failed: served.unserved.failed.get(),
             retries: served.retries.get(),
-            strays: served.strays(),
+            strays: served.unserved.strays(),
         })
     })
 }
@@ -63,7 +70,7 @@ impl Handle for Answering {
             is_ours.set(true);
             self.answer(connecting).await
         });
-        let Ok(Some(connection)) = answered.await else { return self.served.fail(is_ours.get()) };
+        let Ok(Some(connection)) = answered.await else { return self.served.unserved.fail(is_ours.get()) };
         // Until then the end of the answer may have to be sent again.
         let _ = timeout(self.longest, connection.closed()).await;
     }

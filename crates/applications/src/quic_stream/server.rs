@@ -20,10 +20,10 @@ use crate::server::{Orders, RuntimeServer};
 
 /// Listens, with certificates that are made now.
 pub fn serve(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<Box<dyn Server<ServerResult>>> {
-    let listening = quic::listen(NAME, endpoint, CHAIN_BYTES, settings.buffers, settings.transport())?;
+    let listening = quic::listen(NAME, endpoint, quic::PROTOCOL, CHAIN_BYTES, settings.buffers, settings.transport())?;
     let (port, authority) = (listening.port, listening.authority.clone());
     let (endpoint, settings) = (endpoint.clone(), settings.clone());
-    RuntimeServer::start(NAME, port, authority, cancel, move |mut orders: Orders| async move {
+    RuntimeServer::start(NAME, port, Some(authority), cancel, move |mut orders: Orders| async move {
         let quic = listening.open()?;
         let receiving = Rc::new(Receiving {
             longest: Duration::from_nanos(settings.timeout_ns),
@@ -45,7 +45,7 @@ pub fn serve(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Resul
             doing: format!("receiving by QUIC at {}", endpoint.address),
             what: "did not end its stream".to_owned(),
         })?;
-        Ok(ServerResult { received, failed: served.failed.get(), strays: served.strays() })
+        Ok(ServerResult { received, failed: served.unserved.failed.get(), strays: served.unserved.strays() })
     })
 }
 
@@ -96,9 +96,9 @@ impl Handle for Receiving {
             is_ours.set(true);
             connecting.await.ok()
         });
-        let Ok(Some(connection)) = connected.await else { return self.served.fail(is_ours.get()) };
+        let Ok(Some(connection)) = connected.await else { return self.served.unserved.fail(is_ours.get()) };
         if self.is_taken.replace(true) {
-            return self.served.fail(false);
+            return self.served.unserved.fail(false);
         }
         match self.receive(&connection).await {
             Some(received) => {
@@ -106,7 +106,7 @@ impl Handle for Receiving {
                 // The client closes when it knows that all has come.
                 connection.closed().await;
             }
-            None => self.served.fail(true),
+            None => self.served.unserved.fail(true),
         }
     }
 }

@@ -1,13 +1,11 @@
 //! The client of `tls`.
 
 use std::cell::RefCell;
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use rustls::client::Resumption;
 use rustls::pki_types::ServerName;
-use rustls::{ClientConnection, HandshakeKind};
 use sixbench_measure::{clock, cpu};
 use sixbench_traffic::{Cancel, Endpoint, Result};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -18,7 +16,8 @@ use super::{NAME, Session, Settings};
 use crate::counted::Counted;
 use crate::failure::Failure;
 use crate::loops::{self, Patience, Repeat};
-use crate::{connecting, name, runtime, trust};
+use crate::trust::{self, Negotiated};
+use crate::{connecting, name, runtime};
 
 /// Warms up and measures.
 pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<ClientResult> {
@@ -71,7 +70,7 @@ impl Repeat for Client {
         let (counted, carried) = Counted::new(stream);
         let mut session = self.connector.connect(self.name.clone(), counted).await?;
         let (verified_ns, handshake) = (clock::monotonic_ns(), carried.get());
-        let (version, cipher, kind) = negotiated(session.get_ref().1)?;
+        let Negotiated { version, cipher, kind, .. } = trust::negotiated(session.get_ref().1)?;
         session.shutdown().await?;
         let mut rest = [0];
         if session.read(&mut rest).await? != 0 {
@@ -88,17 +87,4 @@ impl Repeat for Client {
         });
         Ok(())
     }
-}
-
-/// The version, the cipher suite and the kind of handshake that both agreed on.
-fn negotiated(session: &ClientConnection) -> io::Result<(String, String, &'static str)> {
-    let absent = || io::Error::other("the handshake ended without a result");
-    let version = session.protocol_version().ok_or_else(absent)?;
-    let cipher = session.negotiated_cipher_suite().ok_or_else(absent)?;
-    let kind = match session.handshake_kind().ok_or_else(absent)? {
-        HandshakeKind::Full => "full",
-        HandshakeKind::FullWithHelloRetryRequest => "full-retried",
-        HandshakeKind::Resumed => "resumed",
-    };
-    Ok((format!("{version:?}"), format!("{:?}", cipher.suite()), kind))
 }

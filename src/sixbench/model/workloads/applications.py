@@ -70,11 +70,11 @@ def agreed(measured: TrialMeasurements, counts: Mapping[str, int], claimed: str,
         measured.reject(ReasonKind.OTHER_PROTOCOL, words)
 
 
-def same_at_both_ends(measured: TrialMeasurements, client: Result, server: Result) -> None:
-    """Rejects a trial whose server completed fewer handshakes than its client."""
+def same_at_both_ends(measured: TrialMeasurements, client: Result, server: Result, what: str = "handshakes") -> None:
+    """Rejects a trial whose server completed fewer than its client counts. `what`: what a transaction is."""
     completed, counted = server["transactions"], client["transactions"]
     if completed < counted:
-        words = f"the client counts {counted} handshakes, and the server completed {completed}"
+        words = f"the client counts {counted} {what}, and the server completed {completed}"
         measured.reject(ReasonKind.LEDGER, words)
 
 
