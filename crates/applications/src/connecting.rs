@@ -4,7 +4,6 @@ use std::io;
 use std::net::SocketAddr;
 
 use nix::sys::socket::{setsockopt, sockopt};
-use sixbench_packet::scope;
 use sixbench_traffic::{Endpoint, Error, Result};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -18,7 +17,7 @@ pub async fn connect(endpoint: &Endpoint) -> io::Result<TcpStream> {
     let socket = Socket::new(domain, Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
     // The port is chosen in connect, where only the 4-tuple has to be free.
     setsockopt(&socket, sockopt::IpBindAddressNoPort, &true).map_err(io::Error::from)?;
-    socket.bind(&scope::local(endpoint.address, 0).into())?;
+    socket.bind(&endpoint.address.at(0).into())?;
     socket.set_tcp_nodelay(true)?;
     let socket = TcpSocket::from_std_stream(socket.into());
     socket.connect(SocketAddr::new(endpoint.peer, endpoint.port)).await
@@ -26,7 +25,7 @@ pub async fn connect(endpoint: &Endpoint) -> io::Result<TcpStream> {
 
 /// A socket that listens at the endpoint's address, and its port.
 pub fn listen(endpoint: &Endpoint) -> Result<(std::net::TcpListener, u16)> {
-    let socket = sixbench_traffic::socket::open(endpoint.address, Type::STREAM, Some(Protocol::TCP))?;
+    let socket = sixbench_traffic::socket::open(endpoint.address.ip(), Type::STREAM, Some(Protocol::TCP))?;
     sixbench_traffic::socket::bind(&socket, endpoint.address, 0)?;
     let doing = || format!("listening on {}", endpoint.address);
     socket.listen(BACKLOG).map_err(|e| Error::system(doing(), "listen", e))?;

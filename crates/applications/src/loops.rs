@@ -7,8 +7,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use sixbench_measure::clock;
+use sixbench_traffic::error::{cancelled, peer_lost, timeout as timeout_error};
 use sixbench_traffic::params::{Limit, SECOND_NS};
-use sixbench_traffic::{Error, Result, Window};
+use sixbench_traffic::{Result, Window};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
@@ -75,9 +76,9 @@ pub async fn warm_up<R: Repeat>(workers: Vec<R>, warmup_ns: u64, patience: &Pati
             Ok(Ok(())) => primed.push(worker),
             Ok(Err(failure)) => {
                 let what = format!("could not be asked even once: {}", failure.words);
-                return Err(Error::PeerLost { doing: patience.doing.clone(), what });
+                return Err(peer_lost(&patience.doing, what));
             }
-            Err(_) => return Err(Error::Timeout { doing: patience.doing.clone(), after_ns: patience.timeout_ns }),
+            Err(_) => return Err(timeout_error(&patience.doing, patience.timeout_ns)),
         }
     }
     if warmup_ns == 0 {
@@ -116,7 +117,7 @@ pub async fn repeat<R: Repeat>(
         match ended {
             Ok(worker) => workers.push(worker?),
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-            Err(_) => return Err(Error::Cancelled),
+            Err(_) => return Err(cancelled()),
         }
     }
     let ended_ns = state.ended_ns.get();
@@ -148,7 +149,7 @@ impl<A> State<A> {
         let limit_ns = STALL_NS.saturating_add(self.patience.timeout_ns);
         if now_ns - self.succeeded_ns.get() > limit_ns {
             let doing = format!("{} (last failure: {})", self.patience.doing, failure.words);
-            return Err(Error::Timeout { doing, after_ns: limit_ns });
+            return Err(timeout_error(doing, limit_ns));
         }
         *self.failed.borrow_mut().entry(failure.reason).or_default() += 1;
         Ok(())

@@ -4,7 +4,9 @@ use blake2::Blake2b;
 use blake2::digest::Digest;
 use blake2::digest::consts::U8;
 use rustls::pki_types::ServerName;
-use sixbench_traffic::{Error, Result, Token};
+use sixbench_traffic::Result;
+use sixbench_traffic::error::bad_params;
+use sixbench_wire::token::Token;
 
 /// A name that nobody else has (RFC 6761 section 6.2).
 const DOMAIN: &str = "sixbench.test";
@@ -21,10 +23,8 @@ pub fn of_trial(token: &Token) -> String {
 /// The same, as clients of TLS take it.
 pub fn of_server(token: &Token) -> Result<ServerName<'static>> {
     let name = of_trial(token);
-    ServerName::try_from(name.clone()).map_err(|e| Error::BadParams {
-        workload: "tls",
-        reason: format!("the server's name {name} is none of DNS: {e}"),
-    })
+    ServerName::try_from(name.clone())
+        .map_err(|e| bad_params("tls", format!("the server's name {name} is none of DNS: {e}")))
 }
 
 #[cfg(test)]

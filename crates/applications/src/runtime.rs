@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
+use sixbench_traffic::error::cancelled;
 use sixbench_traffic::{Cancel, Error, Result};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
@@ -19,7 +20,7 @@ pub fn block_on<T>(cancel: &Cancel, work: impl Future<Output = Result<T>>) -> Re
         tokio::select! {
             biased;
             result = work => result,
-            () = raised(cancel) => Err(Error::Cancelled),
+            () = raised(cancel) => Err(cancelled()),
         }
     })
 }

@@ -3,6 +3,7 @@
 use std::future::{Future, pending};
 use std::thread::{self, JoinHandle};
 
+use sixbench_traffic::error::cancelled;
 use sixbench_traffic::{Cancel, Certificate, Error, Finish, Result, Server};
 use tokio::sync::watch;
 
@@ -63,7 +64,7 @@ impl<T: Send + 'static> RuntimeServer<T> {
                 runtime::block_on(&cancel, async {
                     tokio::select! {
                         result = async { serve(Orders(taken)).await } => result,
-                        () = stopping.stop() => Err(Error::Cancelled),
+                        () = stopping.stop() => Err(cancelled()),
                     }
                 })
             })
@@ -86,7 +87,7 @@ impl<T: Send + 'static> Server<T> for RuntimeServer<T> {
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(result)) => result,
             Some(Err(panic)) => std::panic::resume_unwind(panic),
-            None => Err(Error::Cancelled),
+            None => Err(cancelled()),
         }
     }
 }

@@ -14,6 +14,7 @@ use rustls::version::TLS13;
 use rustls::{
     ClientConfig, ClientConnection, DigitallySignedStruct, HandshakeKind, RootCertStore, ServerConfig, SignatureScheme,
 };
+use sixbench_traffic::error::bad_params;
 use sixbench_traffic::{Certificate, Endpoint, Error, Result};
 
 use crate::certificates::Chain;
@@ -39,13 +40,12 @@ pub fn server(chain: Chain, name: &str) -> Result<ServerConfig> {
 /// `bad-params` where the client was not given the authority.
 pub fn client_of(workload: &'static str, endpoint: &Endpoint) -> Result<(ClientConfig, Verified)> {
     let Some(authority) = &endpoint.certificate else {
-        let reason = "`certificate` must be given, as `serve` answered it".to_owned();
-        return Err(Error::BadParams { workload, reason });
+        return Err(bad_params(workload, "`certificate` must be given, as `serve` answered it"));
     };
     let verified = Verified::default();
     match client(authority, verified.clone()) {
         Ok(config) => Ok((config, verified)),
-        Err(e) => Err(Error::BadParams { workload, reason: format!("`certificate` cannot be trusted: {e}") }),
+        Err(e) => Err(bad_params(workload, format!("`certificate` cannot be trusted: {e}"))),
     }
 }
 

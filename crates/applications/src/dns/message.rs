@@ -4,7 +4,9 @@ use hickory_proto::ProtoError;
 use hickory_proto::op::{Edns, Message, MessageType, OpCode, Query, ResponseCode};
 use hickory_proto::rr::rdata::TXT;
 use hickory_proto::rr::{DNSClass, Name, RData, Record, RecordType};
-use sixbench_traffic::{Error, Result, Token};
+use sixbench_traffic::Result;
+use sixbench_traffic::error::bad_params;
+use sixbench_wire::token::Token;
 
 use super::NAME;
 use crate::name;
@@ -67,7 +69,7 @@ impl Zone {
         let zone = format!("{}.", name::of_trial(token));
         Name::from_ascii(&zone)
             .map(Self)
-            .map_err(|e| Error::BadParams { workload: NAME, reason: format!("the zone {zone} is no name of DNS: {e}") })
+            .map_err(|e| bad_params(NAME, format!("the zone {zone} is no name of DNS: {e}")))
     }
 
     /// The question for the name of this number, from a client that takes datagrams of this size.

@@ -11,6 +11,7 @@ use rustls::ServerConfig;
 use schemars::JsonSchema;
 use serde::Serialize;
 use sixbench_traffic::df::Df;
+use sixbench_traffic::error::bad_params;
 use sixbench_traffic::socket::Buffers;
 use sixbench_traffic::strays::Strays;
 use sixbench_traffic::{Cancel, Certificate, Endpoint, Error, Result, Server, datagram_socket};
@@ -39,7 +40,7 @@ const ATTEMPTS: usize = 20;
 /// has proved nothing.
 pub fn serve(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<Box<dyn Server<ServerResult>>> {
     if endpoint.is_open() {
-        return Err(Error::BadParams { workload: NAME, reason: "`peer` of `serve` must be given".to_owned() });
+        return Err(bad_params(NAME, "`peer` of `serve` must be given"));
     }
     let zone = Zone::of_trial(&endpoint.token)?;
     let name = name::of_trial(&endpoint.token);

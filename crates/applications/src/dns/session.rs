@@ -11,7 +11,7 @@ use rustls::client::Resumption;
 use rustls::pki_types::ServerName;
 use sixbench_traffic::df::Df;
 use sixbench_traffic::socket::Buffers;
-use sixbench_traffic::{Endpoint, Error, Result, datagram_socket};
+use sixbench_traffic::{Endpoint, Result, datagram_socket};
 use tokio::io::AsyncWriteExt;
 use tokio::net::UdpSocket;
 use tokio::time::timeout;
@@ -91,7 +91,7 @@ impl Opener {
     pub async fn open(&self) -> Tried<Session> {
         match &self.over {
             Over::Udp => {
-                let socket = udp(&self.endpoint).map_err(|error| Failure::new(error.code(), error.to_string()))?;
+                let socket = udp(&self.endpoint).map_err(|error| Failure::new(error.code, error.to_string()))?;
                 let socket = UdpSocket::from_std(socket)?;
                 Ok(Session::new(Kind::Udp { socket, carried: Carried::default(), retry: self.retry }, "udp"))
             }
@@ -150,7 +150,7 @@ fn connector(endpoint: &Endpoint, over: Transport) -> Result<TlsConnector> {
     Ok(TlsConnector::from(Arc::new(config)))
 }
 
-fn udp(endpoint: &Endpoint) -> std::result::Result<std::net::UdpSocket, Error> {
+fn udp(endpoint: &Endpoint) -> sixbench_traffic::Result<std::net::UdpSocket> {
     let socket = datagram_socket::udp(endpoint.address, Buffers::default(), Df::Clear)?;
     datagram_socket::connect(&socket, quic::peer(endpoint))?;
     datagram_socket::never_wait(&socket)?;

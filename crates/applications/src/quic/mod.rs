@@ -10,6 +10,7 @@ use std::sync::Arc;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{ClientConfig, EndpointConfig, ServerConfig, TokioRuntime, TransportConfig};
 use sixbench_traffic::df::Df;
+use sixbench_traffic::error::bad_params;
 use sixbench_traffic::socket::Buffers;
 use sixbench_traffic::{Certificate, Endpoint, Error, Result, datagram_socket};
 
@@ -45,7 +46,7 @@ pub fn listen(
     transport: TransportConfig,
 ) -> Result<Listening> {
     if endpoint.is_open() {
-        return Err(Error::BadParams { workload, reason: "`peer` of `serve` must be given".to_owned() });
+        return Err(bad_params(workload, "`peer` of `serve` must be given"));
     }
     let name = name::of_trial(&endpoint.token);
     let chain = certificates::chain(&name, chain_bytes)?;

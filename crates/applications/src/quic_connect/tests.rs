@@ -1,7 +1,8 @@
 use std::net::{Ipv4Addr, UdpSocket};
 
 use serde_json::json;
-use sixbench_traffic::{Cancel, Endpoint, Token, Workload};
+use sixbench_traffic::{Cancel, Endpoint, Workload};
+use sixbench_wire::token::Token;
 
 use super::QuicConnect;
 use crate::loopback::{LOOPBACK, client_of, endpoint, finish, run, serve};
@@ -65,12 +66,12 @@ fn a_silent_server_is_a_failure_by_reason_and_a_cancel_ends_the_wait() {
     let cancel = Cancel::default();
     cancel.raise();
     let cancelled = Workload::run(&QuicConnect, &client, &params, &cancel).unwrap_err();
-    assert_eq!(cancelled.code(), "cancelled");
+    assert_eq!(cancelled.code, "cancelled");
 }
 
 #[test]
 fn a_server_without_a_peer_is_refused() {
     let anybody = Endpoint { peer: Ipv4Addr::UNSPECIFIED.into(), ..endpoint(LOOPBACK[0], 0, None) };
     let refused = Workload::serve(&QuicConnect, &anybody, &json!({"count": 1}), &Cancel::default()).err().unwrap();
-    assert_eq!(refused.code(), "bad-params");
+    assert_eq!(refused.code, "bad-params");
 }

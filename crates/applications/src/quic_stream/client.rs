@@ -6,6 +6,7 @@ use quinn::{Connection, ConnectionStats, SendStream, VarInt, WriteError};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sixbench_measure::{clock, cpu};
+use sixbench_traffic::error::{peer_lost, timeout as timeout_error};
 use sixbench_traffic::params::Limit;
 use sixbench_traffic::series::Series;
 use sixbench_traffic::{Cancel, Endpoint, Error, Result, Window};
@@ -49,7 +50,7 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
         let connection = match timeout(longest, connecting).await {
             Ok(Ok(connection)) => connection,
             Ok(Err(e)) => return Err(lost(&doing(), &quic::of_connection(&e))),
-            Err(_) => return Err(Error::Timeout { doing: doing(), after_ns: settings.timeout_ns }),
+            Err(_) => return Err(timeout_error(doing(), settings.timeout_ns)),
         };
         let handshake_ns = clock::monotonic_ns() - began_ns;
         let sent = Sending::new(&connection, settings).send().await;
@@ -61,7 +62,7 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
 }
 
 fn lost(doing: &str, failure: &Failure) -> Error {
-    Error::PeerLost { doing: doing.to_owned(), what: format!("was lost ({}): {}", failure.reason, failure.words) }
+    peer_lost(doing, format!("was lost ({}): {}", failure.reason, failure.words))
 }
 
 /// A connection and what is sent over it.

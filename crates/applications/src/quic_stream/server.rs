@@ -8,10 +8,11 @@ use quinn::{Connecting, Connection, RecvStream, VarInt};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sixbench_measure::clock;
+use sixbench_traffic::error::peer_lost;
 use sixbench_traffic::params::Limit;
 use sixbench_traffic::series::Series;
 use sixbench_traffic::strays::Strays;
-use sixbench_traffic::{Cancel, Endpoint, Error, Result, Server, Window};
+use sixbench_traffic::{Cancel, Endpoint, Result, Server, Window};
 use tokio::time::timeout;
 
 use super::{CHAIN_BYTES, NAME, Settings};
@@ -41,10 +42,10 @@ pub fn serve(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Resul
         })
         .await;
         drop(open);
-        let received = receiving.received.take().ok_or_else(|| Error::PeerLost {
-            doing: format!("receiving by QUIC at {}", endpoint.address),
-            what: "did not end its stream".to_owned(),
-        })?;
+        let received = receiving
+            .received
+            .take()
+            .ok_or_else(|| peer_lost(format!("receiving by QUIC at {}", endpoint.address), "did not end its stream"))?;
         Ok(ServerResult { received, failed: served.unserved.failed.get(), strays: served.unserved.strays() })
     })
 }

@@ -49,6 +49,6 @@ fn a_silent_server_ends_the_trial_with_its_reason() {
     let client = endpoint(LOOPBACK[0], silent.local_addr().unwrap().port(), Some(authority));
     let params = json!({"bytes": 1, "timeout_ns": SECOND_NS / 10});
     let error = Workload::run(&QuicStream, &client, &params, &Cancel::default()).unwrap_err();
-    assert!(matches!(error.code(), "timeout" | "peer-lost"), "{error}");
+    assert!(matches!(error.code, "timeout" | "peer-lost"), "{error}");
     assert!(error.to_string().starts_with("sending by QUIC to 127.0.0.1"), "{error}");
 }
