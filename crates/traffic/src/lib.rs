@@ -19,6 +19,7 @@ pub mod egress;
 pub mod error;
 pub mod error_queue;
 pub mod frame_batch;
+pub mod leb128;
 pub mod ledger;
 pub mod models;
 pub mod packet_log;
