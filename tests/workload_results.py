@@ -85,6 +85,26 @@ QUIC_CLIENT = {
     "kinds": {"full": 3},
     "protocols": {"sixbench": 3},
 }
+HTTP_CLIENT = {
+    "transactions": 3,
+    "warmup_transactions": 1,
+    "failed": {},
+    "measured_ns": 9 * 10**6,
+    "connect": HISTOGRAM,
+    "handshake": HISTOGRAM,
+    "first_byte": HISTOGRAM,
+    "object": HISTOGRAM,
+    "page": HISTOGRAM,
+    "connections": 6,
+    "requests": 15,
+    "body_bytes": 15 * 1000,
+    "sent_bytes": 3000,
+    "received_bytes": 30000,
+    "protocols": {"http/1.1": 15},
+    "versions": {"TLSv1_3": 15},
+    "ciphers": {"TLS13_AES_256_GCM_SHA384": 15},
+}
+HTTP_SERVER = {"requests": 20, "connections": 8, "failed": 0}
 DNS_CLIENT = {
     "transactions": 3,
     "warmup_transactions": 1,
@@ -217,6 +237,7 @@ GOOD: dict[str, tuple[Params, Result, Result]] = {
     "tls": ({}, TLS_CLIENT, {"transactions": 3, "failed": 0}),
     "quic-connect": ({}, QUIC_CLIENT, {"transactions": 3, "failed": 0, "retries": 0}),
     "quic-stream": ({}, QUIC_SENDER, QUIC_RECEIVER),
+    "http": ({}, HTTP_CLIENT, HTTP_SERVER),
     "dns": ({"over": "tls"}, DNS_CLIENT, DNS_SERVER),
     "dns64": (
         {"rate_per_s": 1000, "duration_ns": 10**7},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,8 @@ workloads:
   - tls: {count: 3, session: [full, resumed]}
   - quic-connect: {count: 3, session: [full, resumed, 0-rtt]}
   - quic-connect: {count: 3, retry: true}
+  - http: {count: 3, version: [1.1, 2, 3], connection: [new, kept]}
+  - http: {count: 3, version: [1.1, 2], tls: none}
   - dns: {count: 3, over: [udp, tcp, tls, https, quic], connection: [new, kept]}
 """
 
@@ -47,7 +50,7 @@ def round_trips(trials: list[TrialRecord], what: str) -> int:
 
 def test_all_trials_are_proved(finished: Finished) -> None:
     assert wrong(finished.trials) == []
-    assert len(finished.trials) == 2 * (2 + 4 + 10)
+    assert len(finished.trials) == 2 * (2 + 4 + 8 + 10)
 
 
 @pytest.mark.parametrize("family", ["ipv4", "ipv6"])
@@ -76,6 +79,30 @@ def test_quic_takes_one_round_trip_and_its_first_byte_another(
 
 
 @pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+@pytest.mark.parametrize(
+    ("version", "tls", "opening"),
+    [("1.1", "1.3", 2), ("2", "1.3", 2), ("3", "1.3", 1), ("1.1", "none", 1), ("2", "none", 1)],
+)
+def test_http_takes_the_round_trips_of_its_connection_and_one_more(
+    finished: Finished, family: str, version: str, tls: str, opening: int
+) -> None:
+    by_connection = {
+        trial.params.get("connection", "new"): trial
+        for trial in of(finished, "http", family)
+        if (trial.levels["version"], trial.params.get("tls", "1.3")) == (version, tls)
+    }
+    new = by_connection.pop("new")
+    assert [round_trips([new], what) for what in ("first_byte", "page", "object")] == [opening + 1, opening + 1, 1]
+    assert {what: round_trips([new], what) for what in ("connect", "handshake") if what in new.histograms} == {
+        **({} if version == "3" else {"connect": 1}),
+        **({} if tls == "none" else {"handshake": 1}),
+    }
+    for kept in by_connection.values():
+        assert [round_trips([kept], what) for what in ("first_byte", "page")] == [1, 1]
+        assert kept.client["connections"] == 0
+
+
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
 @pytest.mark.parametrize(("over", "session"), [("udp", 0), ("tcp", 1), ("tls", 2), ("https", 2), ("quic", 1)])
 def test_dns_takes_the_round_trips_of_its_transport_and_one_more(
     finished: Finished, family: str, over: str, session: int
@@ -89,6 +116,43 @@ def test_dns_takes_the_round_trips_of_its_transport_and_one_more(
         assert round_trips([by_connection["new"]], "session") == session
     else:
         assert "session" not in by_connection["new"].histograms
+
+
+PAGE = """
+topology:
+  nodes: {h1: host, r1: router, h2: host}
+  links: [{endpoints: [h1, r1]}, {endpoints: [r1, h2], emulator: user, delay: 30ms}]
+between: [h1, h2]
+paths: {ipv4: native4, ipv6: native6}
+blocks: 1
+workloads:
+  - http: {count: 2, page: page.har, version: [1.1, 2, 3]}
+"""
+RECORDED = [("https://a.example/", 0), ("https://a.example/a.js", 20), ("https://b.example/data", 40)]
+"""A document, its script, and what the script gets of another host: URLs, and milliseconds to their begins."""
+
+
+def test_a_recorded_page_takes_the_round_trips_of_its_dependencies(
+    hub: AgentHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = [
+        {
+            "startedDateTime": f"2026-01-31T12:00:00.{begin_ms:03}Z",
+            "time": 15,
+            "request": {"url": url},
+            "response": {"status": 200, "bodySize": 1000},
+        }
+        for url, begin_ms in RECORDED
+    ]
+    (tmp_path / "page.har").write_text(json.dumps({"log": {"entries": entries}}))
+    monkeypatch.chdir(tmp_path)
+    trials = run(hub, PAGE, tmp_path / "run").trials
+    assert wrong(trials) == []
+    # A connection to each host, and an answer each for three objects.
+    expected = {"1.1": 2 * 2 + 3, "2": 2 * 2 + 3, "3": 2 * 1 + 3}
+    actual = {(trial.path, trial.levels["version"]): round_trips([trial], "page") for trial in trials}
+    assert actual == {(family, version): expected[version] for family in ("ipv4", "ipv6") for version in expected}
+    assert {trial.metrics["page_connections_count"] for trial in trials} == {2}
 
 
 FRAGMENTS = """

@@ -9,6 +9,8 @@ from workload_results import (
     DNS_CLIENT,
     DNS_SERVER,
     EMPTY,
+    HTTP_CLIENT,
+    HTTP_SERVER,
     QUIC_CLIENT,
     QUIC_RECEIVER,
     QUIC_SENDER,
@@ -20,7 +22,7 @@ from workload_results import (
 from sixbench.agent.answers import check
 from sixbench.bench.requirements import kernels_congestion_controls
 from sixbench.mechanisms import MECHANISMS
-from sixbench.model.errors import AgentError
+from sixbench.model.errors import AgentError, ExperimentError
 from sixbench.model.reason import ReasonKind
 from sixbench.model.workload import Traffic
 from sixbench.model.workloads import WORKLOADS
@@ -123,6 +125,86 @@ def test_bulk_over_quic_has_goodput_loss_and_the_size_that_it_found() -> None:
     nothing = summarise("quic-stream", {}, QUIC_SENDER, QUIC_RECEIVER | {"measured_bytes": 0})
     assert "goodput_bps" not in nothing.metrics
     assert [reason.kind for reason in nothing.invalid] == [ReasonKind.NOTHING_ARRIVED]
+
+
+CPU = {
+    "cpu": {
+        "from": {"agent_user_ns": 1000, "agent_system_ns": 500},
+        "to": {"agent_user_ns": 2000, "agent_system_ns": 1000},
+    }
+}
+
+
+def test_pages_have_times_rates_and_bytes() -> None:
+    measured = summarise("http", {}, HTTP_CLIENT | CPU, HTTP_SERVER)
+    assert (measured.invalid, measured.notes) == ([], [])
+    expected = {
+        **{f"{name}_p50_ns": 20 for name in ("connect", "handshake", "first_byte", "object", "page")},
+        "page_sent_bytes": 1000,
+        "page_received_bytes": 10000,
+        "page_connections_count": 2,
+        "cpu_per_request_ns": 100,
+    }
+    assert expected.items() <= measured.metrics.items()
+    assert measured.metrics["requests_rate_per_s"] == pytest.approx(15 / 9e-3)
+    assert measured.metrics["goodput_bps"] == pytest.approx(8 * 15000 / 9e-3)
+    assert traffic("http", {}, HTTP_CLIENT, HTTP_SERVER).messages == 24
+    assert traffic("http", {"version": "3"}, HTTP_CLIENT, HTTP_SERVER).messages == 0
+
+
+@pytest.mark.parametrize(
+    ("params", "client", "kind", "words"),
+    [
+        ({"version": "3"}, {"protocols": {"h2": 15}}, ReasonKind.OTHER_PROTOCOL, "was not always h3"),
+        ({"version": "2"}, {"protocols": {"none": 15}}, ReasonKind.OTHER_PROTOCOL, "was not always h2"),
+        ({}, {"protocols": {"http/1.1": 14, "HTTP/1.0": 1}}, ReasonKind.OTHER_PROTOCOL, "claims: 1 HTTP/1.0"),
+        ({}, {"versions": {"TLSv1_2": 15}}, ReasonKind.OTHER_PROTOCOL, "not always TLSv1_3"),
+        ({}, {"requests": 21, "protocols": {"http/1.1": 21}}, ReasonKind.LEDGER, "counts 21 objects, and the server"),
+    ],
+)
+def test_a_page_by_another_protocol_is_invalid(
+    params: dict[str, Any], client: dict[str, Any], kind: ReasonKind, words: str
+) -> None:
+    [reason] = summarise("http", params, HTTP_CLIENT | client, HTTP_SERVER).invalid
+    assert reason.kind is kind
+    assert words in reason.text
+
+
+def test_without_tls_no_version_of_it_is_claimed() -> None:
+    clear = HTTP_CLIENT | {"handshake": EMPTY, "protocols": {"h2c": 15}, "versions": {}, "ciphers": {}}
+    measured = summarise("http", {"version": "2", "tls": "none"}, clear, HTTP_SERVER)
+    assert measured.invalid == []
+    assert "handshake_p50_ns" not in measured.metrics
+
+
+HTTP = """
+topology: {nodes: {h1: host, h2: host}, links: [{endpoints: [h1, h2]}]}
+paths: {ipv6: native6}
+"""
+
+
+def test_versions_may_be_written_as_numbers_or_texts() -> None:
+    text = HTTP + 'workloads: [{http: {version: [1.1, 2, "3"], tls: 1.3, count: 1}}]'
+    experiment = read_experiment(parse_yaml(text, "test.yaml"), MECHANISMS)
+    workloads = [combination.workload for combination in experiment.combinations]
+    assert [workload.params["version"] for workload in workloads] == ["1.1", "2", "3"]
+    assert {workload.params["tls"] for workload in workloads} == {"1.3"}
+
+
+@pytest.mark.parametrize(
+    ("workload", "message"),
+    [
+        ("{version: 3, tls: none, count: 1}", "HTTP/3 has no form without TLS; leave tls out"),
+        ("{in-flight: 100, objects: 9, count: 1}", "would have 600 connections at once: at most 512"),
+        ("{version: 1, count: 1}", "1 is not one of 1.1, 2, 3"),
+        ("{version: true, count: 1}", "true is not one of 1.1, 2, 3"),
+        ("{version: .inf, count: 1}", "is not one of 1.1, 2, 3"),
+    ],
+)
+def test_pages_that_cannot_be_loaded_are_refused(workload: str, message: str) -> None:
+    with pytest.raises(ExperimentError) as error:
+        read_experiment(parse_yaml(f"{HTTP}workloads: [{{http: {workload}}}]", "test.yaml"), MECHANISMS)
+    assert message in str(error.value)
 
 
 def test_answers_have_times_bytes_and_shares() -> None:

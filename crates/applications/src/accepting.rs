@@ -16,8 +16,8 @@ use tokio::time::sleep;
 use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use crate::connecting;
 use crate::server::Orders;
+use crate::{connecting, name};
 
 /// Connections at the same time, those of strangers included.
 pub const MAX_OPEN: usize = 512;
@@ -80,16 +80,17 @@ pub async fn accept<F: Future<Output = ()> + 'static>(
     }
 }
 
-/// The session of TLS with a client that asks for the trial's name; `is_ours` is set as soon as it has.
+/// The session of TLS with a client that asks for the trial's name, or for one below it; `is_ours` is set as soon as it
+/// has.
 pub async fn shake_hands(
     stream: TcpStream,
-    name: &str,
+    trial: &str,
     config: &Arc<ServerConfig>,
     is_ours: &Cell<bool>,
 ) -> io::Result<TlsStream<TcpStream>> {
     stream.set_nodelay(true)?;
     let hello = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
-    if hello.client_hello().server_name() != Some(name) {
+    if !hello.client_hello().server_name().is_some_and(|asked| name::is_of_trial(asked, trial)) {
         return Err(io::Error::other("another name"));
     }
     is_ours.set(true);

@@ -1,5 +1,6 @@
 //! The reasons why something of an application did not succeed.
 
+use std::error::Error;
 use std::io;
 
 use nix::errno::Errno;
@@ -27,11 +28,25 @@ impl Failure {
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        let reason = match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-            Some(tls) => of_tls(tls),
-            None => of_system(&error),
+        Self::new(of_io(&error), error.to_string())
+    }
+}
+
+impl From<hyper::Error> for Failure {
+    fn from(error: hyper::Error) -> Self {
+        let reason = match error.source().and_then(|cause| cause.downcast_ref::<io::Error>()) {
+            Some(cause) => of_io(cause),
+            None if error.is_incomplete_message() || error.is_closed() || error.is_canceled() => "closed".to_owned(),
+            None => "http".to_owned(),
         };
         Self::new(reason, error.to_string())
+    }
+}
+
+fn of_io(error: &io::Error) -> String {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        Some(tls) => of_tls(tls),
+        None => of_system(error),
     }
 }
 

@@ -8,7 +8,7 @@ use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::server::ResolvesServerCertUsingSni;
+use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::version::TLS13;
 use rustls::{
@@ -18,19 +18,33 @@ use sixbench_traffic::error::bad_params;
 use sixbench_traffic::{Certificate, Endpoint, Error, Result};
 
 use crate::certificates::Chain;
+use crate::name;
 
-/// The server's side: TLS 1.3 alone, and its certificate for whoever asks for the trial's name. Clients have none.
+/// The server's side: TLS 1.3 alone, and its certificate for whoever asks for the trial's name, or for
+/// one below it. Clients have none.
 pub fn server(chain: Chain, name: &str) -> Result<ServerConfig> {
     let failed = |e: rustls::Error| Error::system("preparing a server of TLS", "sign", io::Error::other(e));
     let provider = provider();
     let key = provider.key_provider.load_private_key(chain.key).map_err(failed)?;
-    let mut resolver = ResolvesServerCertUsingSni::new();
-    resolver.add(name, CertifiedKey::new(chain.sent, key)).map_err(failed)?;
+    let resolver = Resolver { name: name.to_owned(), key: Arc::new(CertifiedKey::new(chain.sent, key)) };
     Ok(ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&TLS13])
         .map_err(failed)?
         .with_no_client_auth()
         .with_cert_resolver(Arc::new(resolver)))
+}
+
+/// The choice of the certificate by the name that is asked for.
+#[derive(Debug)]
+struct Resolver {
+    name: String,
+    key: Arc<CertifiedKey>,
+}
+
+impl ResolvesServerCert for Resolver {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        name::is_of_trial(hello.server_name()?, &self.name).then(|| Arc::clone(&self.key))
+    }
 }
 
 /// The client's side: TLS 1.3 alone, and trust in the trial's authority and in no other. With the count of certificates

@@ -35,7 +35,7 @@ impl Asking {
         stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
         name: &str,
     ) -> std::result::Result<Self, Failure> {
-        let (sender, connection) = http2::handshake(LocalExecutor, TokioIo::new(stream)).await.map_err(failure)?;
+        let (sender, connection) = http2::handshake(LocalExecutor, TokioIo::new(stream)).await?;
         // Its errors are those of the requests; it ends when nobody can send any more.
         let connection = tokio::task::spawn_local(async move {
             let _ = connection.await;
@@ -50,7 +50,7 @@ impl Asking {
             .header(ACCEPT, MESSAGE)
             .body(Full::from(question))
             .map_err(|error| Failure::new("http", error.to_string()))?;
-        let response = self.sender.send_request(request).await.map_err(failure)?;
+        let response = self.sender.send_request(request).await?;
         if (response.version(), response.status()) != (Version::HTTP_2, StatusCode::OK) {
             let words = format!("the server answered {} by {:?}", response.status(), response.version());
             return Err(Failure::new("wrong-response", words));
@@ -64,10 +64,6 @@ impl Asking {
         // A connection that does not end in this time is dropped with the others of this side.
         let _ = timeout(longest, self.connection).await;
     }
-}
-
-fn failure(error: hyper::Error) -> Failure {
-    Failure::new("http", error.to_string())
 }
 
 /// Serves a connection to its end. A request for which `answer` has nothing is refused with 400.

@@ -14,7 +14,7 @@ use sixbench_traffic::df::Df;
 use sixbench_traffic::error::bad_params;
 use sixbench_traffic::socket::Buffers;
 use sixbench_traffic::strays::Strays;
-use sixbench_traffic::{Cancel, Certificate, Endpoint, Error, Result, Server, datagram_socket};
+use sixbench_traffic::{Cancel, Endpoint, Error, Result, Server, datagram_socket};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::time::timeout;
@@ -24,7 +24,7 @@ use super::{CHAIN_BYTES, NAME, Settings, Transport, framing, https};
 use crate::accepting::{self, increase};
 use crate::quic::{self, Handle, Served};
 use crate::server::{Orders, RuntimeServer};
-use crate::{certificates, connecting, name, trust};
+use crate::{connecting, name, secured};
 
 /// The longest question.
 const MAX_QUESTION_BYTES: usize = 4_096;
@@ -70,7 +70,7 @@ pub fn serve(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Resul
         }
         Transport::Tls | Transport::Https => {
             let over = settings.over;
-            let (config, authority) = tls(endpoint, over)?;
+            let (config, authority) = secured::server(endpoint, CHAIN_BYTES, over.protocol().unwrap_or_default())?;
             let (listener, port) = connecting::listen(endpoint)?;
             RuntimeServer::start(NAME, port, Some(authority), cancel, move |orders| async move {
                 let answering = answering();
@@ -112,17 +112,6 @@ fn both(endpoint: &Endpoint) -> Result<(std::net::UdpSocket, std::net::TcpListen
             Err(_) => {}
         }
     }
-}
-
-fn tls(endpoint: &Endpoint, over: Transport) -> Result<(Arc<ServerConfig>, Certificate)> {
-    let name = name::of_trial(&endpoint.token);
-    let chain = certificates::chain(&name, CHAIN_BYTES)?;
-    let authority = chain.authority.clone();
-    let mut config = trust::server(chain, &name)?;
-    config.alpn_protocols = over.protocol().map(<[u8]>::to_vec).into_iter().collect();
-    // A ticket is for a session after this one, and none of this trial's resumes one.
-    config.send_tls13_tickets = 0;
-    Ok((Arc::new(config), authority))
 }
 
 /// The server's result, by the names of the protocol document.

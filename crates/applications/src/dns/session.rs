@@ -2,12 +2,9 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
-use quinn::crypto::rustls::HandshakeData;
 use quinn::{ClientConfig, Connection, VarInt};
-use rustls::client::Resumption;
 use rustls::pki_types::ServerName;
 use sixbench_traffic::df::Df;
 use sixbench_traffic::socket::Buffers;
@@ -15,15 +12,15 @@ use sixbench_traffic::{Endpoint, Result, datagram_socket};
 use tokio::io::AsyncWriteExt;
 use tokio::net::UdpSocket;
 use tokio::time::timeout;
-use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::message::{Question, Verdict};
 use super::{NAME, Settings, Transport, framing, https};
 use crate::counted::{Carried, Counted};
 use crate::failure::Failure;
-use crate::trust::{self, Negotiated};
-use crate::{connecting, name, quic};
+use crate::secured::{Connector, Secured};
+use crate::trust::Negotiated;
+use crate::{connecting, name, quic, secured};
 
 /// The longest message in a datagram.
 const MAX_DATAGRAM_BYTES: usize = 4_096;
@@ -39,6 +36,7 @@ type Tried<T> = std::result::Result<T, Failure>;
 pub struct Opener {
     endpoint: Endpoint,
     name: String,
+    server: ServerName<'static>,
     retry: Duration,
     over: Over,
 }
@@ -46,8 +44,8 @@ pub struct Opener {
 enum Over {
     Udp,
     Tcp,
-    Tls(TlsConnector, ServerName<'static>),
-    Https(TlsConnector, ServerName<'static>),
+    Tls(Connector),
+    Https(Connector),
     Quic(quinn::Endpoint, ClientConfig),
 }
 
@@ -72,19 +70,20 @@ enum Kind {
 impl Opener {
     /// An opener, in this thread's runtime.
     pub fn new(endpoint: &Endpoint, settings: &Settings) -> Result<Self> {
+        let protocol = settings.over.protocol().unwrap_or_default();
         let over = match settings.over {
             Transport::Udp => Over::Udp,
             Transport::Tcp => Over::Tcp,
-            Transport::Tls => Over::Tls(connector(endpoint, settings.over)?, name::of_server(&endpoint.token)?),
-            Transport::Https => Over::Https(connector(endpoint, settings.over)?, name::of_server(&endpoint.token)?),
+            Transport::Tls => Over::Tls(Connector::new(NAME, endpoint, protocol)?),
+            Transport::Https => Over::Https(Connector::new(NAME, endpoint, protocol)?),
             Transport::Quic => {
-                let protocol = settings.over.protocol().unwrap_or_default();
-                let config = quic::client_config(tls_config(endpoint)?, protocol, quic::short_transport())?;
+                let config = quic::client_config(secured::client(NAME, endpoint)?, protocol, quic::short_transport())?;
                 Over::Quic(quic::client(endpoint, Buffers::default())?, config)
             }
         };
         let retry = Duration::from_nanos(settings.retry_after_ns);
-        Ok(Self { endpoint: endpoint.clone(), name: name::of_trial(&endpoint.token), retry, over })
+        let (name, server) = (name::of_trial(&endpoint.token), name::of_server(&endpoint.token)?);
+        Ok(Self { endpoint: endpoint.clone(), name, server, retry, over })
     }
 
     /// A new session.
@@ -96,12 +95,12 @@ impl Opener {
                 Ok(Session::new(Kind::Udp { socket, carried: Carried::default(), retry: self.retry }, "udp"))
             }
             Over::Tcp => self.open_tcp().await,
-            Over::Tls(connector, server) => {
-                let (stream, carried, negotiated) = self.open_tls(connector, server).await?;
+            Over::Tls(connector) => {
+                let Secured { stream, carried, negotiated, .. } = connector.open(&self.server).await?;
                 Ok(Session::of_tls(Kind::Tls { stream: Box::new(stream), carried }, negotiated))
             }
-            Over::Https(connector, server) => {
-                let (stream, carried, negotiated) = self.open_tls(connector, server).await?;
+            Over::Https(connector) => {
+                let Secured { stream, carried, negotiated, .. } = connector.open(&self.server).await?;
                 let asking = https::Asking::open(stream, &self.name).await?;
                 Ok(Session::of_tls(Kind::Https { asking, carried }, negotiated))
             }
@@ -115,39 +114,10 @@ impl Opener {
         Ok(Session::new(Kind::Tcp { stream, carried }, "tcp"))
     }
 
-    async fn open_tls(
-        &self,
-        connector: &TlsConnector,
-        server: &ServerName<'static>,
-    ) -> Tried<(TlsStream<Counted>, Rc<Cell<Carried>>, Negotiated)> {
-        let (stream, carried) = Counted::new(connecting::connect(&self.endpoint).await?);
-        let stream = connector.connect(server.clone(), stream).await?;
-        let negotiated = trust::negotiated(stream.get_ref().1)?;
-        Ok((stream, carried, negotiated))
-    }
-
     async fn open_quic(&self, quic: &quinn::Endpoint, config: &ClientConfig) -> Tried<Session> {
-        let connection = quic
-            .connect_with(config.clone(), quic::peer(&self.endpoint), &self.name)
-            .map_err(|error| Failure::new("not-begun", error.to_string()))?
-            .await
-            .map_err(|error| quic::of_connection(&error))?;
-        let data = connection.handshake_data().and_then(|data| data.downcast::<HandshakeData>().ok());
-        let protocol = data.and_then(|data| data.protocol).unwrap_or_else(|| b"none".to_vec());
-        Ok(Session::new(Kind::Quic(connection), &String::from_utf8_lossy(&protocol)))
+        let (connection, protocol) = quic::connect(quic, config, &self.endpoint, &self.name).await?;
+        Ok(Session::new(Kind::Quic(connection), &protocol))
     }
-}
-
-fn tls_config(endpoint: &Endpoint) -> Result<rustls::ClientConfig> {
-    let (mut config, _) = trust::client_of(NAME, endpoint)?;
-    config.resumption = Resumption::disabled();
-    Ok(config)
-}
-
-fn connector(endpoint: &Endpoint, over: Transport) -> Result<TlsConnector> {
-    let mut config = tls_config(endpoint)?;
-    config.alpn_protocols = over.protocol().map(<[u8]>::to_vec).into_iter().collect();
-    Ok(TlsConnector::from(Arc::new(config)))
 }
 
 fn udp(endpoint: &Endpoint) -> sixbench_traffic::Result<std::net::UdpSocket> {

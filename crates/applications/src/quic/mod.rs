@@ -7,8 +7,8 @@ mod failure;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 
-use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use quinn::{ClientConfig, EndpointConfig, ServerConfig, TokioRuntime, TransportConfig};
+use quinn::crypto::rustls::{HandshakeData, QuicClientConfig, QuicServerConfig};
+use quinn::{ClientConfig, Connection, EndpointConfig, ServerConfig, TokioRuntime, TransportConfig};
 use sixbench_traffic::df::Df;
 use sixbench_traffic::error::bad_params;
 use sixbench_traffic::socket::Buffers;
@@ -17,6 +17,7 @@ use sixbench_traffic::{Certificate, Endpoint, Error, Result, datagram_socket};
 pub use accepting::{Handle, Served, accept};
 pub use failure::of_connection;
 
+use crate::failure::Failure;
 use crate::{certificates, name, trust};
 
 /// The protocol over QUIC of workloads that measure QUIC itself (ALPN, RFC 7301).
@@ -90,6 +91,23 @@ pub fn client_config(
     let mut config = ClientConfig::new(Arc::new(crypto));
     config.transport_config(Arc::new(transport));
     Ok(config)
+}
+
+/// A connection whose handshake is over, and the protocol over QUIC that both agreed on.
+pub async fn connect(
+    quic: &quinn::Endpoint,
+    config: &ClientConfig,
+    endpoint: &Endpoint,
+    name: &str,
+) -> std::result::Result<(Connection, String), Failure> {
+    let connection = quic
+        .connect_with(config.clone(), peer(endpoint), name)
+        .map_err(|error| Failure::new("not-begun", error.to_string()))?
+        .await
+        .map_err(|error| of_connection(&error))?;
+    let data = connection.handshake_data().and_then(|data| data.downcast::<HandshakeData>().ok());
+    let protocol = data.and_then(|data| data.protocol).unwrap_or_else(|| b"none".to_vec());
+    Ok((connection, String::from_utf8_lossy(&protocol).into_owned()))
 }
 
 /// The settings of connections that are too short to look for a larger datagram, whose probes would count.

@@ -41,8 +41,14 @@ HANDSHAKE_TIMES = tuple(
 )
 """From the client's first byte of the handshake until the client has verified the server."""
 
+FIRST_BYTE_TIMES = tuple(
+    times("first_byte", "Time to the first byte of the answer", "RFC 9000 section 17.2", "mean", "p50", "p99")
+)
+"""From before the first packet of what a connection is opened for, where it is opened, until the answer begins."""
+
 METRICS = (
     *HANDSHAKE_TIMES,
+    *FIRST_BYTE_TIMES,
     metric("handshake_sent", "bytes", "lower", "Bytes of a handshake to the server", "RFC 8446 section 4"),
     metric("handshake_received", "bytes", "lower", "Bytes of a handshake from the server", "RFC 8446 section 4"),
 )

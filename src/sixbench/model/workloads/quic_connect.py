@@ -7,10 +7,19 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ..parameter import Parameter, Params
-from ..quantity import metric, times
+from ..quantity import metric
 from ..reason import ReasonKind
 from ..workload import Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind
-from .applications import CHAIN, HANDSHAKE_TIMES, IN_FLIGHT, SESSION, agreed, failures, same_at_both_ends
+from .applications import (
+    CHAIN,
+    FIRST_BYTE_TIMES,
+    HANDSHAKE_TIMES,
+    IN_FLIGHT,
+    SESSION,
+    agreed,
+    failures,
+    same_at_both_ends,
+)
 from .common import COUNT, DURATION, SHORT_WARMUP, TIMEOUT, histogram, of_one_length, transactions
 
 if TYPE_CHECKING:
@@ -33,9 +42,6 @@ RETRY = Parameter(
     doc="server that answers each first flight with a Retry, so that the client proves its address first",
     identifying=True,
     default=False,
-)
-FIRST_BYTE_TIMES = tuple(
-    times("first_byte", "Time to the first byte of the answer", "RFC 9000 section 17.2", "mean", "p50", "p99")
 )
 CONNECTION_BYTES = (
     metric("connection_sent", "bytes", "lower", "Bytes of a connection to the server", "RFC 9000 section 12"),
@@ -132,7 +138,7 @@ KIND = WorkloadKind(
         *(quantity.name for quantity in (*HANDSHAKE_TIMES, *FIRST_BYTE_TIMES)),
         *("transactions_rate", "connection_sent", "connection_received"),
     ),
-    own_metrics=(*FIRST_BYTE_TIMES, *CONNECTION_BYTES),
+    own_metrics=CONNECTION_BYTES,
     distributions=("handshake", "first_byte"),
     needs_network="a server that knows the address of its client beforehand",
     check=of_one_length(DURATION, COUNT),
