@@ -55,6 +55,105 @@ STREAM_SENDER = {
 }
 
 
+TLS_CLIENT = {
+    "transactions": 3,
+    "warmup_transactions": 1,
+    "failed": {},
+    "measured_ns": 9 * 10**6,
+    "connect": HISTOGRAM,
+    "handshake": HISTOGRAM,
+    "transaction": HISTOGRAM,
+    "handshake_sent_bytes": 900,
+    "handshake_received_bytes": 6000,
+    "sent_bytes": 1000,
+    "received_bytes": 7000,
+    "versions": {"TLSv1_3": 3},
+    "ciphers": {"TLS13_AES_256_GCM_SHA384": 3},
+    "kinds": {"full": 3},
+}
+QUIC_CLIENT = {
+    "transactions": 3,
+    "warmup_transactions": 1,
+    "failed": {},
+    "measured_ns": 9 * 10**6,
+    "handshake": HISTOGRAM,
+    "first_byte": HISTOGRAM,
+    "sent_datagrams": 9,
+    "received_datagrams": 12,
+    "sent_bytes": 6000,
+    "received_bytes": 9000,
+    "kinds": {"full": 3},
+    "protocols": {"sixbench": 3},
+}
+HTTP_CLIENT = {
+    "transactions": 3,
+    "warmup_transactions": 1,
+    "failed": {},
+    "measured_ns": 9 * 10**6,
+    "connect": HISTOGRAM,
+    "handshake": HISTOGRAM,
+    "first_byte": HISTOGRAM,
+    "object": HISTOGRAM,
+    "page": HISTOGRAM,
+    "connections": 6,
+    "requests": 15,
+    "body_bytes": 15 * 1000,
+    "sent_bytes": 3000,
+    "received_bytes": 30000,
+    "protocols": {"http/1.1": 15},
+    "versions": {"TLSv1_3": 15},
+    "ciphers": {"TLS13_AES_256_GCM_SHA384": 15},
+}
+HTTP_SERVER = {"requests": 20, "connections": 8, "failed": 0}
+DNS_CLIENT = {
+    "transactions": 3,
+    "warmup_transactions": 1,
+    "failed": {},
+    "measured_ns": 9 * 10**6,
+    "session": HISTOGRAM,
+    "response": HISTOGRAM,
+    "transaction": HISTOGRAM,
+    "sent_bytes": 1200,
+    "received_bytes": 6000,
+    "retries": 0,
+    "truncated": 0,
+    "protocols": {"dot": 3},
+    "versions": {"TLSv1_3": 3},
+    "ciphers": {"TLS13_AES_256_GCM_SHA384": 3},
+}
+DNS_SERVER = {"transactions": 4, "truncated": 0, "connections": 4, "failed": 0}
+QUIC_SENDER = {
+    "handshake_ns": 10**6,
+    "measured_ns": 10**9,
+    "sent_bytes": 3000,
+    "quic": {
+        "sent_packets": 200,
+        "lost_packets": 3,
+        "lost_bytes": 3600,
+        "congestion_events": 1,
+        "probes": 9,
+        "lost_probes": 2,
+        "black_holes": 0,
+        "sent_datagrams": 200,
+        "sent_datagram_bytes": 250_000,
+        "received_datagrams": 60,
+        "received_datagram_bytes": 4000,
+        "rtt_ns": 10**6,
+        "min_rtt_ns": 10**6,
+        "cwnd_bytes": 24_000,
+    },
+    "datagram_bytes": 1452,
+    "datagram_changes": [{"t_ns": 5, "datagram_bytes": 1336}, {"t_ns": 30, "datagram_bytes": 1452}],
+}
+QUIC_RECEIVER = {
+    "measured_ns": 10**6,
+    "measured_bytes": 1000,
+    "received_bytes": 2000,
+    "received_datagrams": 190,
+    "received_datagram_bytes": 240_000,
+    "reads": 80,
+    "failed": 0,
+}
 UDP_CLIENT = {"sent": 100, "sent_bytes": 10_000, "measured_ns": 99_000, "lateness": HISTOGRAM}
 UDP_SERVER = {
     "received": 98,
@@ -135,6 +234,11 @@ GOOD: dict[str, tuple[Params, Result, Result]] = {
     "tcp-connect": ({}, CONNECTIONS, {}),
     "tcp-crr": ({}, CONNECTIONS | {"transaction": HISTOGRAM}, {}),
     "connections": ({}, HELD, {"accepted": 3, "answered": 3}),
+    "tls": ({}, TLS_CLIENT, {"transactions": 3, "failed": 0}),
+    "quic-connect": ({}, QUIC_CLIENT, {"transactions": 3, "failed": 0, "retries": 0}),
+    "quic-stream": ({}, QUIC_SENDER, QUIC_RECEIVER),
+    "http": ({}, HTTP_CLIENT, HTTP_SERVER),
+    "dns": ({"over": "tls"}, DNS_CLIENT, DNS_SERVER),
     "dns64": (
         {"rate_per_s": 1000, "duration_ns": 10**7},
         {

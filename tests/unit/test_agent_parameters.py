@@ -1,6 +1,7 @@
 """Parameters of workloads as experiments have them, held against those that the agent reads.
 
-`crates/traffic/parameters.json` is what `sixbench-agent --parameters` prints; a test of the agent keeps it so.
+`parameters.json` of `crates/traffic` and `crates/applications` are what `sixbench-agent --parameters` prints; a test of
+each crate keeps its own so.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ from sixbench.model.workloads import WORKLOADS
 pytestmark = pytest.mark.computes
 
 ROOT = Path(__file__).parents[2]
-AGENT: dict[str, dict[str, Any]] = json.loads((ROOT / "crates/traffic/parameters.json").read_text())
+TABLES = [ROOT / "crates" / crate / "parameters.json" for crate in ("traffic", "applications")]
+AGENT: dict[str, dict[str, Any]] = {
+    name: parameters for table in TABLES for name, parameters in json.loads(table.read_text()).items()
+}
 PROTOCOL = (ROOT / "docs/protocol.md").read_text()
 
 AGENT_ALONE = {

@@ -1,6 +1,7 @@
 """Forms of workloads' results, held against the schemas of the results that the agent writes.
 
-`crates/traffic/results.json` is what `sixbench-agent --results` prints; a test of the agent keeps it so.
+`results.json` of `crates/traffic` and `crates/applications` are what `sixbench-agent --results` prints; a test of each
+crate keeps its own so.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ from sixbench.model.workloads import WORKLOADS
 
 pytestmark = pytest.mark.computes
 
-AGENT: dict[str, Any] = json.loads((Path(__file__).parents[2] / "crates/traffic/results.json").read_text())
+ROOT = Path(__file__).parents[2]
+DOCUMENTS: list[dict[str, Any]] = [
+    json.loads((ROOT / "crates" / crate / "results.json").read_text()) for crate in ("traffic", "applications")
+]
 ANSWERS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "answers.json").read_text(encoding="utf-8"))
 
 SIDES: tuple[Side, ...] = ("client", "server")
@@ -130,7 +134,8 @@ class Comparison:
 
 
 def result_of(workload: str, side: Side) -> Node:
-    return Node(AGENT["workloads"][workload][side], AGENT)
+    [document] = [document for document in DOCUMENTS if workload in document["workloads"]]
+    return Node(document["workloads"][workload][side], document)
 
 
 @cache
@@ -200,7 +205,8 @@ def test_the_agent_writes_the_keys_that_parameters_ask_for(kind: WorkloadKind, s
 
 
 def test_the_keys_of_any_side_are_written_by_some() -> None:
-    assert {name for schema in AGENT["$defs"].values() for name in schema.get("properties", {})} >= OF_ANY_SIDE
+    schemas = [schema for document in DOCUMENTS for schema in document["$defs"].values()]
+    assert {name for schema in schemas for name in schema.get("properties", {})} >= OF_ANY_SIDE
 
 
 @pytest.mark.parametrize("index", [at for at, answer in enumerate(ANSWERS) if answer["op"] in ("run", "finish")])

@@ -115,7 +115,7 @@ MEASURED = [name for name, kind in WORKLOADS.items() if kind.needs_network is No
 
 def test_every_workload_of_one_flow_of_one_family_can_be_named() -> None:
     streams, answers = ("tcp-stream", "udp-stream"), ("tcp-rr", "udp-rr", "tcp-connect", "tcp-crr")
-    assert {*streams, *answers, "connections", "ping", "pmtu"} == set(MEASURED)
+    assert {*streams, *answers, "connections", "tls", "ping", "pmtu"} == set(MEASURED)
     assert [workload_of_options(MeasureOptions(workload=name), (4, 6)).kind for name in MEASURED] == MEASURED
 
 

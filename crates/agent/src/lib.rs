@@ -52,6 +52,7 @@ mod translate;
 mod translators;
 mod tunnels;
 mod vlans;
+mod workloads;
 
 use std::process::ExitCode;
 
@@ -69,7 +70,7 @@ pub fn run() -> ExitCode {
             println!("sixbench-agent {} protocol {}", env!("CARGO_PKG_VERSION"), protocol::VERSION);
             ExitCode::SUCCESS
         }
-        Ok(Invocation::Parameters) => match sixbench_traffic::parameters() {
+        Ok(Invocation::Parameters) => match workloads::parameters() {
             Ok(listed) => {
                 println!("{listed:#}");
                 ExitCode::SUCCESS
@@ -77,7 +78,7 @@ pub fn run() -> ExitCode {
             Err(error) => complain(&error.to_string(), EXIT_CANNOT),
         },
         Ok(Invocation::Results) => {
-            println!("{:#}", sixbench_traffic::results());
+            println!("{:#}", workloads::results());
             ExitCode::SUCCESS
         }
         Ok(Invocation::Help) => {

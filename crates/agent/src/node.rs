@@ -28,7 +28,7 @@ use crate::sessions::{MAX_SESSIONS, Sessions};
 use crate::silence::Silence;
 use crate::timers::Watch as Timers;
 use crate::vlans::Vlans;
-use crate::{bring_up, counters, hello, path_mtu, place, sysctl, tracking, translators, tunnels};
+use crate::{bring_up, counters, hello, path_mtu, place, sysctl, tracking, translators, tunnels, workloads};
 
 /// Answers requests from standard input until it closes. Then the interfaces that were lent go home.
 pub fn serve(name: String, lent: Option<Lent>, longest_silence: Option<Duration>) -> ExitCode {
@@ -43,7 +43,7 @@ pub fn serve(name: String, lent: Option<Lent>, longest_silence: Option<Duration>
         lent,
         vlans: Mutex::default(),
         awake: Mutex::default(),
-        sessions: Sessions::new(sixbench_traffic::find, MAX_SESSIONS),
+        sessions: Sessions::new(workloads::find, MAX_SESSIONS),
     });
     let tunnels = Arc::<Mutex<Tunnels>>::default();
     let mut conversation = Conversation {

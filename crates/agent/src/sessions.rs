@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use sixbench_measure::clock;
 use sixbench_packet::LocalAddress;
 use sixbench_traffic as traffic;
-use sixbench_traffic::{Cancel, Endpoint, Progress, Workload};
+use sixbench_traffic::{Cancel, Certificate, Endpoint, Progress, Workload};
 use sixbench_wire::token::Token;
 use table::Table;
 
@@ -65,6 +65,7 @@ pub struct Run {
     token: Token,
     #[serde(default)]
     cookie: bool,
+    certificate: Option<Certificate>,
     #[serde(default)]
     params: Map<String, Value>,
 }
@@ -131,16 +132,20 @@ impl Sessions {
         let endpoints = with_further(first, &also)?;
         let reservation = self.table.begin(&session, &endpoints, held)?;
         let server = workload.serve_at(&endpoints, &Value::Object(params), &reservation.cancel)?;
-        let port = server.port();
+        let mut answer = json!({ "port": server.port(), "cookie": is_open });
+        if let Some(certificate) = server.certificate() {
+            answer["certificate"] = json!(certificate);
+        }
         reservation.keep(server);
-        Ok(json!({ "port": port, "cookie": is_open }))
+        Ok(answer)
     }
 
     /// Accepts a client's run. The job runs it to its end.
     pub fn run(&self, request: Run) -> Result<Job, Error> {
-        let Run { session, workload, address, peer, also, port, token, cookie, params } = request;
+        let Run { session, workload, address, peer, also, port, token, cookie, certificate, params } = request;
         let workload = (self.find)(&workload)?;
-        let endpoints = with_further(Endpoint { cookie, ..endpoint(address, peer, port, token)? }, &also)?;
+        let first = Endpoint { cookie, certificate, ..endpoint(address, peer, port, token)? };
+        let endpoints = with_further(first, &also)?;
         let reservation = self.table.begin(&session, &endpoints, None)?;
         Ok(Box::new(move || {
             let result = workload.run_at(&endpoints, &Value::Object(params), &reservation.cancel);
@@ -192,7 +197,8 @@ fn endpoint(address: LocalAddress, peer: IpAddr, port: u16, token: Token) -> Res
     if address.is_ipv4() != peer.is_ipv4() {
         return Err(Error::bad_request(format!("address {address} and peer {peer} are of different families")));
     }
-    Ok(Endpoint { address, peer, port, token, cookie: false, progress: Progress::default() })
+    let progress = Progress::default();
+    Ok(Endpoint { address, peer, port, token, cookie: false, certificate: None, progress })
 }
 
 /// The endpoints of a session, which share port and token.

@@ -54,6 +54,13 @@ pub struct Error {
     kind: Option<io::ErrorKind>,
 }
 
+/// Its name in the protocol document.
+impl fmt::Display for Code {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(formatter)
+    }
+}
+
 impl Error {
     /// An error without details.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
@@ -136,7 +143,7 @@ mod tests {
     #[test]
     fn a_system_failure_names_the_call_and_the_error() {
         let error = Error::system("opening the door", "open", Errno::EACCES);
-        assert_eq!(error.code, Code::System);
+        assert_eq!((error.code, error.code.to_string().as_str()), (Code::System, "system"));
         assert_eq!(error.to_string(), "opening the door: open failed: Permission denied (os error 13)");
         assert_eq!(error.context["call"], "open");
         assert_eq!(error.context["errno"], "EACCES");

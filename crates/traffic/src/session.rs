@@ -11,7 +11,7 @@ use sixbench_wire::token::Token;
 
 use crate::cancel::Cancel;
 use crate::error::bad_params;
-use crate::{Progress, Result};
+use crate::{Certificate, Progress, Result};
 
 /// One side of a trial's session.
 #[derive(Clone)]
@@ -27,6 +27,8 @@ pub struct Endpoint {
     pub token: Token,
     /// True at a client whose server does not know its peer, so that datagrams begin with the echo of a cookie.
     pub cookie: bool,
+    /// The certificate by which a client knows its server; absent where the workload's server has none.
+    pub certificate: Option<Certificate>,
     /// The counters of arrivals, for progress reports.
     pub progress: Progress,
 }
@@ -36,7 +38,8 @@ impl Endpoint {
     #[cfg(test)]
     pub(crate) fn on_loopback(address: IpAddr) -> Self {
         let token = Token([0; 16]);
-        Self { address: address.into(), peer: address, port: 9, token, cookie: false, progress: Progress::default() }
+        let progress = Progress::default();
+        Self { address: address.into(), peer: address, port: 9, token, cookie: false, certificate: None, progress }
     }
 
     /// True if a server takes what comes from this address.
@@ -102,7 +105,7 @@ pub struct ResultSchemas {
 }
 
 /// A workload as its module has it: the results are types, from which their schemas follow.
-pub(crate) trait TypedWorkload: Sync {
+pub trait TypedWorkload: Sync {
     /// The client's result.
     type ClientResult: Serialize + JsonSchema;
     /// The server's result.
@@ -159,13 +162,17 @@ impl<T: Serialize> Server for WritingServer<T> {
         self.0.port()
     }
 
+    fn certificate(&self) -> Option<&Certificate> {
+        self.0.certificate()
+    }
+
     fn finish(self: Box<Self>, finish: &Finish) -> Result<Value> {
         Ok(json!(self.0.finish(finish)?))
     }
 }
 
 /// The one endpoint of a workload that has no use for more.
-pub(crate) fn only<'a>(workload: &'static str, endpoints: &'a [Endpoint]) -> Result<&'a Endpoint> {
+pub fn only<'a>(workload: &'static str, endpoints: &'a [Endpoint]) -> Result<&'a Endpoint> {
     match endpoints {
         [endpoint] => Ok(endpoint),
         _ => Err(bad_params(workload, "this workload runs between two addresses: leave out `also`")),
@@ -176,6 +183,11 @@ pub(crate) fn only<'a>(workload: &'static str, endpoints: &'a [Endpoint]) -> Res
 pub trait Server<T = Value>: Send {
     /// The port it listens on; 0 where the workload has none.
     fn port(&self) -> u16;
+
+    /// The certificate by which clients know it, where they do so by one.
+    fn certificate(&self) -> Option<&Certificate> {
+        None
+    }
 
     /// Waits for the end of the session and returns the server's result.
     fn finish(self: Box<Self>, finish: &Finish) -> Result<T>;

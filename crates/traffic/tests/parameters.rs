@@ -8,7 +8,7 @@ use serde_json::Value;
 
 #[test]
 fn the_table_is_the_one_that_the_orchestrator_is_held_against() {
-    let listed = sixbench_traffic::parameters().unwrap();
+    let listed = sixbench_traffic::parameters(sixbench_traffic::registry()).unwrap();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("parameters.json");
     if std::env::var("SIXBENCH_UPDATE_GOLDEN").is_ok_and(|value| value == "1") {
         std::fs::write(&path, format!("{listed:#}\n")).unwrap();
@@ -19,7 +19,7 @@ fn the_table_is_the_one_that_the_orchestrator_is_held_against() {
 
 #[test]
 fn every_parameter_has_a_type_and_a_default_that_it_takes() {
-    let listed = sixbench_traffic::parameters().unwrap();
+    let listed = sixbench_traffic::parameters(sixbench_traffic::registry()).unwrap();
     for (workload, parameters) in listed.as_object().unwrap() {
         for (name, form) in parameters.as_object().unwrap() {
             assert!(form["type"].is_string(), "{workload}: {name}");

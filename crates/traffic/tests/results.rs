@@ -8,7 +8,7 @@ use serde_json::Value;
 
 #[test]
 fn the_schemas_are_those_that_the_orchestrator_is_held_against() {
-    let schemas = sixbench_traffic::results();
+    let schemas = sixbench_traffic::results(sixbench_traffic::registry());
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("results.json");
     if std::env::var("SIXBENCH_UPDATE_GOLDEN").is_ok_and(|value| value == "1") {
         std::fs::write(&path, one_type_a_line(&schemas)).unwrap();
@@ -27,7 +27,7 @@ fn one_type_a_line(schemas: &Value) -> String {
 
 #[test]
 fn every_side_of_every_workload_is_an_object_of_a_type() {
-    let schemas = sixbench_traffic::results();
+    let schemas = sixbench_traffic::results(sixbench_traffic::registry());
     for workload in sixbench_traffic::registry() {
         for side in ["client", "server"] {
             let reference = schemas["workloads"][workload.name()][side]["$ref"].as_str().unwrap();

@@ -125,6 +125,7 @@ class ServeAnswer(Form):
 
     port: Annotated[int, Field(ge=0, lt=2**16)]
     cookie: bool = ABSENT
+    certificate: Annotated[str, Field(max_length=2**17, pattern=r"^[A-Za-z0-9+/]+=*$")] = ABSENT
 
 
 class ArrivedDatagrams(Form):

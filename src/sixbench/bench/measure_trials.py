@@ -133,6 +133,7 @@ def _perform(
                 peer=addresses.server,
                 port=served.port,
                 cookie=served.cookie,
+                certificate=served.certificate,
             )
         )
         with watching:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from ..agent import Agent
+from ..agent.answers import ServeAnswer
 from ..agent.requests import ClientRunRequest, Serve
 from ..model.leg import Legs
 from ..model.observer import Observer
@@ -84,8 +85,8 @@ def run_parts(
     for index, together in enumerate(_steps(parts)):
         names = {part.name: f"{key}-{part.name}" if part.name != ALONE else key for part in together}
         try:
-            ports = {part.name: _serve(part, hosts, names[part.name], token) for part in together}
-            running = {part.name: _run(part, hosts, names[part.name], token, ports[part.name]) for part in together}
+            served = {part.name: _serve(part, hosts, names[part.name], token) for part in together}
+            running = {part.name: _run(part, hosts, names[part.name], token, served[part.name]) for part in together}
             if index == 0:
                 started(list(running.values()))
             with contextlib.ExitStack() as watching:
@@ -140,7 +141,7 @@ def _watching(part: Part, hosts: Hosts, key: str, session: str, observer: Observ
     )
 
 
-def _serve(part: Part, hosts: Hosts, session: str, token: str) -> int:
+def _serve(part: Part, hosts: Hosts, session: str, token: str) -> ServeAnswer:
     last, *others = (legs[-1] for legs in hosts.of(part))
     request = Serve(
         session=session,
@@ -151,10 +152,10 @@ def _serve(part: Part, hosts: Hosts, session: str, token: str) -> int:
         peer=str(last.source),
         also=[{"address": str(leg.destination), "peer": str(leg.source)} for leg in others] or None,
     )
-    return hosts.server.answer(request, timeout_s=ANSWER_TIMEOUT_S).port
+    return hosts.server.answer(request, timeout_s=ANSWER_TIMEOUT_S)
 
 
-def _run(part: Part, hosts: Hosts, session: str, token: str, port: int) -> Future[Result]:
+def _run(part: Part, hosts: Hosts, session: str, token: str, served: ServeAnswer) -> Future[Result]:
     first, *others = (legs[0] for legs in hosts.of(part))
     return hosts.client.ask(
         ClientRunRequest(
@@ -164,7 +165,8 @@ def _run(part: Part, hosts: Hosts, session: str, token: str, port: int) -> Futur
             params=part.params,
             address=str(first.source),
             peer=str(first.destination),
-            port=port,
+            port=served.port,
+            certificate=served.certificate,
             also=[{"address": str(leg.source), "peer": str(leg.destination)} for leg in others] or None,
         )
     )

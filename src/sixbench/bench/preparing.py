@@ -53,6 +53,7 @@ def prepare(trial: TrialTask, laboratory: Laboratory, network: Network, *, keeps
         events=combination.events,
         placement=placement,
         traces=experiment.traces,
+        pages=experiment.pages,
         legs=performer.ordered({network.family: network.legs, **others}, path, params),
     )
 

@@ -11,6 +11,7 @@ from ..mechanisms import install
 from ..model.errors import AgentError, CapabilityError
 from ..model.experiment import Experiment
 from ..model.topology import Topology
+from ..model.workloads import WORKLOADS
 from .environment import RECORDED_SYSCTLS
 
 _PROGRAMS = {"ip": "iproute2", "tc": "iproute2", "ethtool": "ethtool"}
@@ -21,9 +22,7 @@ def check_requirements(probe: Agent, experiment: Experiment) -> None:
     check_programs()
     check_links(probe, experiment.topologies)
     check_rulesets(experiment)
-    wanted = {
-        str(c.workload.params["congestion"]) for c in experiment.combinations if "congestion" in c.workload.params
-    }
+    wanted = kernels_congestion_controls(experiment)
     available = (
         read_sysctls(probe, ["net.ipv4.tcp_available_congestion_control"])
         .get("net.ipv4.tcp_available_congestion_control", "")
@@ -34,6 +33,13 @@ def check_requirements(probe: Agent, experiment: Experiment) -> None:
             raise CapabilityError(
                 f'the TCP congestion control "{name}" is not in this kernel, which has {", ".join(available)}'
             )
+
+
+def kernels_congestion_controls(experiment: Experiment) -> set[str]:
+    """The congestion controls that the kernel must have: those of TCP. QUIC brings its own."""
+    workloads = [combination.workload for combination in experiment.combinations]
+    of_tcp = [workload.params for workload in workloads if WORKLOADS[workload.kind].transport == "tcp"]
+    return {str(params["congestion"]) for params in of_tcp if "congestion" in params}
 
 
 def check_programs() -> None:

@@ -11,6 +11,7 @@ from ..model.leg import Legs
 from ..model.network import Network
 from ..model.parameter import Scalar
 from ..model.placement import Placement
+from ..model.recorded_page import RecordedPage
 from ..model.topology import Family
 from ..model.trace import Trace
 from ..model.workload import WorkloadKind
@@ -35,6 +36,7 @@ class TrialSetting:
         seed: a text from which the random numbers of emulated links follow.
         events: the changes in the middle of it; with them there is no prediction to hold it against.
         traces: the datagrams of captures, by the name that parameters give.
+        pages: the pages of HAR files, likewise.
         placement: where its nodes are to run.
         placed: the processors that its nodes run on.
         is_alone: whether nothing else of the run is on these.
@@ -56,6 +58,7 @@ class TrialSetting:
     legs: Mapping[Family, Legs]
     events: tuple[LinkChange, ...] = ()
     traces: Mapping[str, Trace] = field(default_factory=dict)
+    pages: Mapping[str, RecordedPage] = field(default_factory=dict)
     placement: Placement = "free"
     placed: Placed = field(default_factory=Placed)
     is_alone: bool = False

@@ -11,6 +11,7 @@ from .identifiers import LINK_NAME, NAME, require
 from .parameter import Scalar
 from .path import Path
 from .placement import Placement
+from .recorded_page import RecordedPage
 from .topology import Topology
 from .trace import Trace
 from .workload import Workload
@@ -151,6 +152,8 @@ class Experiment:
     notes: tuple[str, ...] = field(default=())
     traces: dict[str, Trace] = field(default_factory=dict)
     """The datagrams of the captures that the workloads name, by the name."""
+    pages: dict[str, RecordedPage] = field(default_factory=dict)
+    """The pages of the HAR files that the workloads name, by the name."""
     repeats: int = 0
     """Largest number of repeats, within its block, of a trial during which the machine was disturbed (`repeats`)."""
     kernels: tuple[str, ...] = ()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from .quantity import Metric, duration, metric, share, times
 from .workloads import WORKLOADS
+from .workloads.applications import METRICS as _OF_APPLICATIONS
 
 
 def _cores(name: str, label: str, reference: str = "/proc/stat") -> Metric:
@@ -21,7 +22,11 @@ _SHARED = (
         "rtt_jitter", "Difference of consecutive round trips", "RFC 5481 section 4.1, for round trips", "mean", "p99"
     ),
     metric("transactions_rate", "per_s", "higher", "Transactions per second", "RFC 3511 section 5.3"),
+    *times("transaction", "Transaction time", "RFC 3511 section 5.3", "mean", "p50", "p99"),
     *times("connect", "Connection time", "RFC 3511 section 5.3", "mean", "p50", "p99"),
+    *_OF_APPLICATIONS,
+    share("questions_unanswered", "Questions without an answer in time", "RFC 8219 section 9.2"),
+    *times("response", "Time to an answer", "RFC 8219 section 9.2", "mean", "p50", "p99"),
     *times("one_way_delay", "One-way delay", "RFC 7679", "mean", "min", "p50", "p99", "p999", needs_one_clock=True),
     *times("ipdv", "IPDV (absolute)", "RFC 5481 section 4.1", "mean", "p50", "p99"),
     *times("pdv", "PDV", "RFC 5481 section 4.2", "p50", "p99", "p999", needs_one_clock=True),

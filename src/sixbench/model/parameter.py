@@ -241,9 +241,11 @@ def _flag(_: Parameter, value: object) -> bool:
 
 
 def _choice(parameter: Parameter, value: object) -> str:
-    if not isinstance(value, str) or value not in parameter.choices:
+    # A version, such as 1.1 or 2, is a number in YAML.
+    written = str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+    if not isinstance(written, str) or written not in parameter.choices:
         raise ValueError(f"{shown(value)} is not one of {', '.join(parameter.choices)}")
-    return value
+    return written
 
 
 def _name(_: Parameter, value: object) -> str:

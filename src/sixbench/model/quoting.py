@@ -27,7 +27,7 @@ def shown(value: Any) -> str:
         return "a list"
     if isinstance(value, str):
         return f'"{visible(value)}"'
-    text = str(value)
+    text = visible(str(value))
     return text.lower() if isinstance(value, bool) else text
 
 

@@ -49,6 +49,8 @@ class ReasonKind(StrEnum):
     """Too little happened in the measured time for the metric."""
     NOT_TOLD = "not-told"
     """A side does not tell what the metric needs."""
+    OTHER_PROTOCOL = "other-protocol"
+    """The two sides agreed on another protocol, or on another use of it, than the experiment claims."""
     NOT_SEEN = "not-seen"
     """No packet of the trial, or of one of its flows, was seen on a link of its path."""
     OTHER_PATH = "other-path"

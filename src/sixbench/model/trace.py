@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from . import leb128
 
 MAX_PACKETS = 65_536
 MAX_GAP_NS = 3600 * 10**9
@@ -35,12 +36,4 @@ class Trace:
 
 def encode(gaps_ns: Sequence[int], payloads_bytes: Sequence[int]) -> str:
     """The text for the agent."""
-    encoded = bytearray()
-    for pair in zip(gaps_ns, payloads_bytes, strict=True):
-        for number in pair:
-            left = number
-            while left >= 0x80:
-                encoded.append(left & 0x7F | 0x80)
-                left >>= 7
-            encoded.append(left)
-    return base64.b64encode(encoded).decode("ascii")
+    return leb128.encode(number for pair in zip(gaps_ns, payloads_bytes, strict=True) for number in pair)

@@ -21,6 +21,7 @@ from .experiment_keys import BETWEEN, DEFAULT_NAME, DEFAULT_SEED, EXPERIMENT, NO
 from .factors import Factors
 from .fitting import check_workloads, with_needed
 from .guests_check import check_guests
+from .har_file import check_pages, read_pages
 from .hosts_file import check_machines, read_hosts
 from .kernels_file import on_kernels, read_kernels
 from .key_reader import read_items, read_keys, read_pair, read_plain, read_value
@@ -91,11 +92,12 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
     combinations = on_kernels(combinations, kernels)
     topologies = with_needed(reader, topologies, combinations, between)
     check_machines(reader, topologies, kernels)
-    traces = read_traces(reader, factors, workloads)
+    traces, pages = read_traces(reader, factors, workloads), read_pages(reader, factors, workloads)
     _check_paths(reader, topologies, paths, between, mechanisms)
     if not reader.problems:
         check_workloads(reader, combinations, topologies, paths, between, mechanisms)
         check_guests(reader, combinations, topologies, paths, between, mechanisms)
+        check_pages(reader, combinations, pages)
     trials = sum(combination.goes_over(path.name) for combination in combinations for path in paths) * blocks.maximum
     if trials > MAX_TRIALS:
         reader.problem(("blocks",), f"{trials} trials are more than {MAX_TRIALS}; run fewer blocks or levels")
@@ -114,6 +116,7 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
         statistics=statistics,
         repeats=read.get("repeats", DEFAULT_REPEATS),
         traces=traces,
+        pages=pages,
         kernels=kernels,
     )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..mechanisms.program_options import MAX_SETUP
@@ -14,6 +15,7 @@ Schema = dict[str, Any]
 
 _BOUNDED = ("count", "number", "mtu")
 """The kinds whose schema has their bounds."""
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
 def parameter_schema(parameter: Parameter) -> Schema:
@@ -40,10 +42,15 @@ def value_schema(parameter: Parameter) -> Schema:
     if kind == "count":
         return integer(*parameter.whole_bounds)
     if kind == "choice":
-        return {"enum": list(parameter.choices)}
+        return {"enum": [*parameter.choices, *_as_numbers(parameter.choices)]}
     if kind == "number":
         return {"type": "number", "minimum": parameter.minimum, "maximum": parameter.maximum}
     return _FORMS[kind] if kind in _FORMS else ref(kind)
+
+
+def _as_numbers(choices: Sequence[str]) -> list[int | float]:
+    """Those of the choices that are numbers in YAML unless they are in quotes, such as versions."""
+    return [float(choice) if "." in choice else int(choice) for choice in choices if _NUMBER.fullmatch(choice)]
 
 
 def swept(value: Schema) -> Schema:

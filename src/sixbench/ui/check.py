@@ -137,7 +137,7 @@ def problem_lines(error: ExperimentError | UsageError) -> list[str]:
     return [line.replace(NOWHERE, "") for line in str(error).splitlines()]
 
 
-_FILE_KEYS = ("file", "trace")
+_FILE_KEYS = ("file", "trace", "page")
 """The settings of links and workloads that name a file of this machine."""
 
 _LIKE_FILES = ("/", "./", "../", "~")

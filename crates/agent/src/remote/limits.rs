@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn limited_parameters_are_parameters_of_workloads() {
-        let workloads = sixbench_traffic::parameters().expect("the parameters");
+        let workloads = crate::workloads::parameters().expect("the parameters");
         let names: Vec<&String> = workloads
             .as_object()
             .expect("workloads by name")

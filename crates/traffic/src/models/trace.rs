@@ -3,6 +3,8 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
+use crate::leb128;
+
 /// The most datagrams of a trace.
 pub const MAX_PACKETS: usize = 65_536;
 /// The most time between two datagrams: an hour.
@@ -40,7 +42,7 @@ impl Trace {
             if packets.len() == MAX_PACKETS {
                 return Err(format!("is too long: at most {MAX_PACKETS} datagrams"));
             }
-            let (gap_ns, payload_bytes) = (number(&mut rest)?, number(&mut rest)?);
+            let (gap_ns, payload_bytes) = (leb128::take(&mut rest)?, leb128::take(&mut rest)?);
             if gap_ns > MAX_GAP_NS {
                 return Err(format!(
                     "has a gap of {gap_ns} ns before datagram {}: at most {MAX_GAP_NS}",
@@ -91,24 +93,6 @@ impl Trace {
         let is_again = index > 0 && index % self.packets.len() as u64 == 0;
         (if is_again { self.mean_gap_ns } else { packet.gap_ns }, packet.payload_bytes)
     }
-}
-
-/// Takes an unsigned LEB128 number of at most 64 bits.
-fn number(rest: &mut &[u8]) -> Result<u64, String> {
-    let mut value = 0_u64;
-    for shift in (0..64).step_by(7) {
-        let (&byte, after) = rest.split_first().ok_or("ends in the middle of a number")?;
-        *rest = after;
-        let bits = u64::from(byte & 0x7f);
-        if bits << shift >> shift != bits {
-            break;
-        }
-        value |= bits << shift;
-        if byte & 0x80 == 0 {
-            return Ok(value);
-        }
-    }
-    Err("has a number of more than 64 bits".to_owned())
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ mod tcp_transactions;
 mod thread_server;
 mod udp_rr;
 mod udp_stream;
-mod window;
+pub mod window;
 
 use crate::Workload;
 

@@ -7,7 +7,10 @@ use serde::Serialize;
 /// protocol document.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 pub struct Window {
+    /// The first event.
     pub started_ns: u64,
+    /// The last event.
     pub ended_ns: u64,
+    /// The time between them.
     pub measured_ns: u64,
 }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use serde_json::Value;
 use sixbench_traffic::datagram::{Header, Phase};
-use sixbench_traffic::{Cancel, Endpoint, Finish, Progress, Result, Server, Workload, find};
+use sixbench_traffic::{Cancel, Endpoint, Finish, Progress, Result, Server, Workload, find, registry};
 use sixbench_wire::token::Token;
 
 pub const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -22,19 +22,13 @@ pub const HOUR_NS: u64 = 3_600_000 * MS;
 
 /// A workload that there is.
 pub fn workload(name: &str) -> &'static dyn Workload {
-    find(name).unwrap()
+    find(registry(), name).unwrap()
 }
 
 /// One side of a trial on loopback.
 pub fn endpoint(address: IpAddr, port: u16) -> Endpoint {
-    Endpoint {
-        address: address.into(),
-        peer: address,
-        port,
-        token: TOKEN,
-        cookie: false,
-        progress: Progress::default(),
-    }
+    let progress = Progress::default();
+    Endpoint { address: address.into(), peer: address, port, token: TOKEN, cookie: false, certificate: None, progress }
 }
 
 /// Starts the serving side.

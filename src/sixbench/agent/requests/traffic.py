@@ -32,10 +32,15 @@ class Serve(_Side[ServeAnswer]):
 
 
 class ClientRunRequest(_Side[Result], op="run"):
-    """The client's side of a trial; answered with its result when it is over."""
+    """The client's side of a trial; answered with its result when it is over.
+
+    Attributes:
+        port, cookie, certificate: as the server answered them.
+    """
 
     port: int
     cookie: bool | None = None
+    certificate: str | None = None
 
     def read(self, answer: object) -> Result:
         """The result as it came. Its form is that of the workload."""

@@ -14,7 +14,6 @@ from ...model.observer import Observer
 from ...model.parameter import Params, Scalar
 from ...model.path import Path
 from ...model.topology import Family
-from ...model.trace import Trace
 from ...model.workload import Part, Result
 from ..parts import Started, parts_of, run_parts
 from ..setting import TrialSetting
@@ -84,14 +83,16 @@ class Performer:
             begun: is called with what runs, once the first of the traffic has begun.
             observer: is told what arrives and how senders fare, by other threads. None: nobody is asked.
         """
-        parts = [_with_trace(part, setting.traces) for part in parts_of(setting.kind, params)]
+        parts = [_with_contents(part, setting) for part in parts_of(setting.kind, params)]
         client, server = run_parts(parts, setting.hosts, setting.key, setting.token, begun, observer)
         return Performance(client=client, server=server)
 
 
-def _with_trace(part: Part, traces: Mapping[str, Trace]) -> Part:
-    """The parameters with the datagrams of a capture in place of its name."""
-    if "trace" not in part.params:
-        return part
-    datagrams: Scalar = traces[str(part.params["trace"])].datagrams
-    return replace(part, params=part.params | {"trace": datagrams})
+def _with_contents(part: Part, setting: TrialSetting) -> Part:
+    """The parameters with the contents of files in place of their names."""
+    contents: dict[str, Scalar] = {}
+    if "trace" in part.params:
+        contents["trace"] = setting.traces[str(part.params["trace"])].datagrams
+    if "page" in part.params:
+        contents["page"] = setting.pages[str(part.params["page"])].encoded
+    return replace(part, params=part.params | contents)

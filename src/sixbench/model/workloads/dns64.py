@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ..parameter import Parameter, Params, Wrong
-from ..quantity import metric, share, times
+from ..quantity import metric, share
 from ..reason import ReasonKind
 from ..topology import Family
 from ..workload import Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind
@@ -167,8 +167,6 @@ KIND = WorkloadKind(
         ),
         share("questions_wrong", "Questions with another answer", "RFC 6147"),
         share("questions_failed", "Questions that the resolver failed", "RFC 1035 section 4.1.1"),
-        share("questions_unanswered", "Questions without an answer in time", "RFC 8219 section 9.2"),
-        *times("response", "Time to an answer", "RFC 8219 section 9.2", "mean", "p50", "p99"),
     ),
     check=_check,
     summarise=_summarise,

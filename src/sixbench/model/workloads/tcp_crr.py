@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..quantity import times
 from .short_connections import kind_of
 
 KIND = kind_of(
@@ -19,5 +18,4 @@ KIND = kind_of(
         *("transaction_mean", "transaction_p50", "transaction_p99"),
         *("connect_mean", "connect_p50", "connect_p99"),
     ),
-    own_metrics=(*times("transaction", "Transaction time", "RFC 3511 section 5.3", "mean", "p50", "p99"),),
 )

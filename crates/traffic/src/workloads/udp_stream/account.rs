@@ -133,6 +133,7 @@ mod tests {
             port: 0,
             token: Token([7; 16]),
             cookie: false,
+            certificate: None,
             progress: Progress::default(),
         };
         let params = json!({"datagram_bytes": 40, "count": count, "interval_ns": 10 * MS});

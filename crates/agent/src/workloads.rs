@@ -1,0 +1,24 @@
+//! The workloads of this agent, from all crates that have some.
+
+use std::sync::LazyLock;
+
+use serde_json::Value;
+use sixbench_traffic::{Result, Workload};
+
+static ALL: LazyLock<Vec<&'static dyn Workload>> =
+    LazyLock::new(|| [sixbench_traffic::registry(), sixbench_applications::registry()].concat());
+
+/// The workload of that name, or `unknown-workload`.
+pub fn find(name: &str) -> Result<&'static dyn Workload> {
+    sixbench_traffic::find(&ALL, name)
+}
+
+/// The parameters of every workload, by its name.
+pub fn parameters() -> Result<Value> {
+    sixbench_traffic::parameters(&ALL)
+}
+
+/// The JSON Schemas of the results of every workload, by its name.
+pub fn results() -> Value {
+    sixbench_traffic::results(&ALL)
+}

@@ -1,0 +1,155 @@
+//! The account of the client's pages, as the result has it. Pure.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use sixbench_measure::cpu;
+use sixbench_measure::histogram::{Times, TimesTally};
+use sixbench_traffic::Window;
+
+use crate::counted::Carried;
+use crate::loops::Round;
+
+/// The times of a connection that was opened.
+#[derive(Debug, Clone, Copy)]
+pub struct Opening {
+    /// Time until TCP's handshake was over; absent over QUIC.
+    pub connect_ns: Option<u64>,
+    /// Time from then, or from the begin, until the client had verified the server; absent without TLS.
+    pub handshake_ns: Option<u64>,
+}
+
+/// The outcome of a connection's handshakes.
+#[derive(Debug, Clone)]
+pub struct Agreed {
+    /// The protocol over it: by ALPN, or by the registry's name for it where it was known beforehand.
+    pub protocol: String,
+    /// The version of TLS and the cipher suite, where they are known.
+    pub tls: Option<(String, String)>,
+}
+
+/// An object that came.
+pub struct Fetched {
+    /// Time at which the head of the answer was there.
+    pub first_byte_ns: u64,
+    /// Time at which all of the body was there.
+    pub ended_ns: u64,
+    /// Time from the request until then.
+    pub object_ns: u64,
+    /// Bytes of the body.
+    pub bytes: u64,
+    /// The version that the answer says; absent where it is the one that was asked for.
+    pub other_version: Option<String>,
+}
+
+/// The objects and connections of a page so far.
+#[derive(Default)]
+pub struct Load {
+    /// Connections that were opened for it.
+    pub openings: Vec<Opening>,
+    /// Objects that came, by what their connections agreed on.
+    pub fetched: Vec<(Fetched, Agreed)>,
+    /// Bytes that its connections carried.
+    pub carried: Carried,
+}
+
+/// The pages so far.
+#[derive(Default)]
+pub struct Pages {
+    connect: Times,
+    handshake: Times,
+    first_byte: Times,
+    object: Times,
+    page: Times,
+    connections: u64,
+    requests: u64,
+    body_bytes: u64,
+    carried: Carried,
+    protocols: BTreeMap<String, u64>,
+    versions: BTreeMap<String, u64>,
+    ciphers: BTreeMap<String, u64>,
+}
+
+impl Pages {
+    /// Adds a page that was begun at this time, and of which every object came.
+    pub fn add(&mut self, started_ns: u64, load: Load) {
+        let first_byte_ns = load.fetched.iter().map(|(fetched, _)| fetched.first_byte_ns).min().unwrap_or(started_ns);
+        let ended_ns = load.fetched.iter().map(|(fetched, _)| fetched.ended_ns).max().unwrap_or(started_ns);
+        self.first_byte.record(first_byte_ns - started_ns);
+        self.page.record(ended_ns - started_ns);
+        self.carried.sent += load.carried.sent;
+        self.carried.received += load.carried.received;
+        for opening in load.openings {
+            self.connections += 1;
+            opening.connect_ns.into_iter().for_each(|time_ns| self.connect.record(time_ns));
+            opening.handshake_ns.into_iter().for_each(|time_ns| self.handshake.record(time_ns));
+        }
+        for (fetched, agreed) in load.fetched {
+            self.requests += 1;
+            self.object.record(fetched.object_ns);
+            self.body_bytes += fetched.bytes;
+            *self.protocols.entry(fetched.other_version.unwrap_or(agreed.protocol)).or_default() += 1;
+            if let Some((version, cipher)) = agreed.tls {
+                *self.versions.entry(version).or_default() += 1;
+                *self.ciphers.entry(cipher).or_default() += 1;
+            }
+        }
+    }
+
+    /// Number of pages.
+    pub fn count(&self) -> u64 {
+        self.page.count()
+    }
+}
+
+/// The client's result, by the names of the protocol document.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ClientResult {
+    #[serde(flatten)]
+    window: Window,
+    transactions: u64,
+    warmup_transactions: u64,
+    failed: BTreeMap<String, u64>,
+    connect: TimesTally,
+    handshake: TimesTally,
+    first_byte: TimesTally,
+    object: TimesTally,
+    page: TimesTally,
+    connections: u64,
+    requests: u64,
+    body_bytes: u64,
+    sent_bytes: u64,
+    received_bytes: u64,
+    protocols: BTreeMap<String, u64>,
+    versions: BTreeMap<String, u64>,
+    ciphers: BTreeMap<String, u64>,
+    cpu: cpu::Span,
+}
+
+impl ClientResult {
+    /// The result of a measured round after a warm-up of so many pages.
+    pub fn new(round: Round<Pages>, warmup_transactions: u64, cpu: cpu::Span) -> Self {
+        let Round { account, failed, window } = round;
+        Self {
+            window,
+            transactions: account.count(),
+            warmup_transactions,
+            failed,
+            connect: account.connect.tally(),
+            handshake: account.handshake.tally(),
+            first_byte: account.first_byte.tally(),
+            object: account.object.tally(),
+            page: account.page.tally(),
+            connections: account.connections,
+            requests: account.requests,
+            body_bytes: account.body_bytes,
+            sent_bytes: account.carried.sent,
+            received_bytes: account.carried.received,
+            protocols: account.protocols,
+            versions: account.versions,
+            ciphers: account.ciphers,
+            cpu,
+        }
+    }
+}

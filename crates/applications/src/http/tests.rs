@@ -1,0 +1,204 @@
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use sixbench_traffic::params::SECOND_NS;
+use sixbench_traffic::{Cancel, Code, Endpoint, Workload};
+use sixbench_wire::token::Token;
+
+use super::Http;
+use crate::loopback::{LOOPBACK, client_of, endpoint, finish, run, serve, trial};
+
+/// Each version with and without TLS, and the protocol that its answers come by.
+const VERSIONS: [(&str, &str, &str); 5] = [
+    ("1.1", "1.3", "http/1.1"),
+    ("1.1", "none", "http/1.1"),
+    ("2", "1.3", "h2"),
+    ("2", "none", "h2c"),
+    ("3", "1.3", "h3"),
+];
+const NO_STRAYS: &str = r#"{"connections":0,"datagrams":0}"#;
+
+fn with(version: &str, tls: &str, more: Value) -> Value {
+    let mut params = json!({"version": version, "tls": tls});
+    params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    params
+}
+
+#[test]
+fn each_version_loads_pages_over_new_and_kept_connections() {
+    for (version, tls, protocol) in VERSIONS {
+        for (connection, opened) in [("new", 3), ("kept", 0)] {
+            for address in LOOPBACK {
+                let more =
+                    json!({"count": 3, "objects": 5, "object_bytes": 70_000, "parallel": 2, "connection": connection});
+                let (client, server) = trial(&Http, address, &with(version, tls, more));
+                let what = format!("{version} {tls} {connection}: {client} {server}");
+                assert_eq!((&client["transactions"], &client["failed"]), (&json!(3), &json!({})), "{what}");
+                assert_eq!((&client["requests"], &client["body_bytes"]), (&json!(15), &json!(15 * 70_000)), "{what}");
+                assert_eq!(client["protocols"], json!({protocol: 15}), "{what}");
+                let at_once = if version == "1.1" { 2 } else { 1 };
+                assert_eq!(client["connections"], opened * at_once, "{what}");
+                let requests = if connection == "kept" { 20 } else { 15 };
+                assert_eq!(server["requests"], requests, "{what}");
+                assert_eq!(server["connections"], opened.max(1) * at_once, "{what}");
+                assert_eq!(
+                    (&server["failed"], server["strays"].to_string().as_str()),
+                    (&json!(0), NO_STRAYS),
+                    "{what}"
+                );
+                let times = |name: &str| client[name]["count"].clone();
+                assert_eq!([times("page"), times("first_byte"), times("object")], [3, 3, 15], "{what}");
+                assert_eq!(times("connect"), if version == "3" { 0 } else { opened * at_once }, "{what}");
+                assert_eq!(times("handshake"), if tls == "none" { 0 } else { opened * at_once }, "{what}");
+                let is_known = version != "3" && tls != "none";
+                assert_eq!(client["versions"], if is_known { json!({"TLSv1_3": 15}) } else { json!({}) }, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn several_pages_at_once_share_a_count() {
+    let more = json!({"count": 10, "objects": 3, "in_flight": 4});
+    for (version, tls, _) in VERSIONS {
+        let (client, server) = trial(&Http, LOOPBACK[1], &with(version, tls, more.clone()));
+        assert_eq!((&client["transactions"], &server["requests"]), (&json!(10), &json!(30)), "{version} {tls}");
+    }
+}
+
+/// A page of two hosts: the second object and the third wait for the first, the fourth for the second.
+fn page() -> String {
+    STANDARD.encode([0, 100, 0, 1, 50, 1, 0, 60, 2, 1, 7, 2])
+}
+
+#[test]
+fn a_page_has_its_hosts_sizes_and_order() {
+    for (version, tls, _) in VERSIONS {
+        let (client, server) = trial(&Http, LOOPBACK[0], &with(version, tls, json!({"count": 2, "page": page()})));
+        let what = format!("{version} {tls}: {client} {server}");
+        assert_eq!((&client["requests"], &client["body_bytes"]), (&json!(8), &json!(2 * 217)), "{what}");
+        // No two objects of a host are ever due at the same time.
+        assert_eq!((&client["connections"], &server["connections"]), (&json!(4), &json!(4)), "{what}");
+        assert_eq!((&server["requests"], &server["failed"]), (&json!(8), &json!(0)), "{what}");
+        // Three objects one after the other take longer than any one of them.
+        let (page_ns, object_ns) = (client["page"]["min"].as_u64().unwrap(), client["object"]["min"].as_u64().unwrap());
+        assert!(page_ns >= 3 * object_ns, "{what}");
+    }
+}
+
+#[test]
+fn who_asks_for_another_name_is_a_stray() {
+    for (version, tls, _) in VERSIONS {
+        let params = with(version, tls, json!({"count": 2, "timeout_ns": SECOND_NS}));
+        let server = serve(&Http, LOOPBACK[0], &params);
+        let stranger = Endpoint { token: Token([9; 16]), ..client_of(&*server, LOOPBACK[0]) };
+        assert_eq!(run(&Http, &stranger, &params)["transactions"], 0, "{version} {tls}");
+        let ours = run(&Http, &client_of(&*server, LOOPBACK[0]), &params);
+        assert_eq!(ours["transactions"], 2, "{version} {tls}");
+        let server = finish(server);
+        assert_eq!((&server["requests"], &server["failed"]), (&json!(2), &json!(0)), "{version} {tls}");
+        assert_eq!(server["strays"]["connections"], 2, "{version} {tls}");
+    }
+}
+
+#[test]
+fn an_object_that_the_trial_has_not_is_refused() {
+    for (version, tls, _) in VERSIONS {
+        let server = serve(&Http, LOOPBACK[0], &with(version, tls, json!({"count": 1, "object_bytes": 10})));
+        let params = with(version, tls, json!({"count": 2, "object_bytes": 11}));
+        let client = run(&Http, &client_of(&*server, LOOPBACK[0]), &params);
+        assert_eq!(client["failed"], json!({"wrong-response": 2}), "{version} {tls}");
+        assert_eq!(finish(server)["requests"], 0, "{version} {tls}");
+    }
+}
+
+#[test]
+fn a_silent_connection_is_a_stray_in_time() {
+    let params = with("1.1", "none", json!({"count": 1, "timeout_ns": SECOND_NS / 20}));
+    let server = serve(&Http, LOOPBACK[0], &params);
+    let mut silent = TcpStream::connect((LOOPBACK[0], server.port())).unwrap();
+    // The server closes it.
+    assert_eq!(silent.read(&mut [0]).unwrap_or(0), 0);
+    assert_eq!(finish(server)["strays"]["connections"], 1);
+}
+
+/// A port at which each connection is dealt with like this.
+fn server_that(does: impl Fn(TcpStream) + Send + 'static) -> u16 {
+    let listener = TcpListener::bind((LOOPBACK[0], 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || listener.incoming().flatten().for_each(does));
+    port
+}
+
+/// A server that sends these bytes to a request.
+fn answering(answer: &'static [u8]) -> u16 {
+    server_that(move |mut stream| {
+        let _ = stream.read(&mut [0; 2_000]);
+        let _ = stream.write_all(answer);
+    })
+}
+
+#[test]
+fn servers_that_are_silent_close_or_lie_are_failures_by_reason() {
+    let failed_in = |timeout_ns: u64, version: &str, port: u16| {
+        let more = json!({"count": 2, "object_bytes": 4, "timeout_ns": timeout_ns});
+        run(&Http, &endpoint(LOOPBACK[0], port, None), &with(version, "none", more))["failed"].clone()
+    };
+    let failed = |version: &str, port: u16| failed_in(60 * SECOND_NS, version, port);
+    for version in ["1.1", "2"] {
+        assert_eq!(failed_in(SECOND_NS / 20, version, server_that(std::mem::forget)), json!({"timeout": 2}));
+        let closed = failed(version, server_that(drop));
+        assert!(!closed.as_object().unwrap().contains_key("timeout"), "{version} {closed}");
+    }
+    let answers: [(&[u8], &str); 6] = [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabcde", "wrong-response"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", "wrong-response"),
+        (b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 4\r\n\r\nabcd", "wrong-response"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab", "closed"),
+        (b"HTTP/1.1 200", "closed"),
+        (b"SSH-2.0-OpenSSH_9.9\r\n\r\n", "http"),
+    ];
+    for (answer, reason) in answers {
+        assert_eq!(failed("1.1", answering(answer)), json!({reason: 2}), "{}", answer.escape_ascii());
+    }
+    assert_eq!(failed("2", answering(b"HTTP/1.1 400 Bad Request\r\n\r\n")), json!({"http": 2}));
+}
+
+#[test]
+fn an_answer_of_another_version_is_counted_as_such() {
+    let port = answering(b"HTTP/1.0 200 OK\r\nContent-Length: 4\r\n\r\nabcd");
+    let params = with("1.1", "none", json!({"count": 2, "object_bytes": 4}));
+    let client = run(&Http, &endpoint(LOOPBACK[0], port, None), &params);
+    assert_eq!(client["protocols"], json!({"HTTP/1.0": 2}));
+}
+
+#[test]
+fn a_silent_server_of_quic_is_a_failure_by_reason_and_a_cancel_ends_the_wait() {
+    let silent = UdpSocket::bind((LOOPBACK[0], 0)).unwrap();
+    let authority = crate::certificates::chain("a.sixbench.test", 1_536).unwrap().authority;
+    let client = endpoint(LOOPBACK[0], silent.local_addr().unwrap().port(), Some(authority));
+    let params = json!({"version": "3", "count": 2, "timeout_ns": SECOND_NS / 20});
+    assert_eq!(run(&Http, &client, &params)["failed"], json!({"timeout": 2}));
+    let cancel = Cancel::default();
+    cancel.raise();
+    assert_eq!(Workload::run(&Http, &client, &params, &cancel).unwrap_err().code, Code::Cancelled);
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let refused = |params: Value| {
+        let served = Workload::serve(&Http, &endpoint(LOOPBACK[0], 0, None), &params, &Cancel::default());
+        let error = served.err().unwrap();
+        assert_eq!(error.code, Code::BadParams);
+        error.to_string()
+    };
+    assert!(refused(json!({"count": 1, "version": "3", "tls": "none"})).contains("no form without TLS"));
+    assert!(refused(json!({"count": 1, "in_flight": 100, "objects": 9})).contains("600 connections: at most 512"));
+    assert!(refused(json!({"count": 1, "page": "AA=="})).contains("`page` ends in the middle of a number"));
+    let anybody = Endpoint { peer: Ipv4Addr::UNSPECIFIED.into(), ..endpoint(LOOPBACK[0], 0, None) };
+    let of_quic = Workload::serve(&Http, &anybody, &json!({"count": 1, "version": "3"}), &Cancel::default());
+    assert_eq!(of_quic.err().unwrap().code, Code::BadParams);
+}

@@ -1,0 +1,34 @@
+//! Applications as traffic: what programs of the Internet do over a path, by the crates that those programs use.
+//!
+//! This crate holds the workloads whose protocols are not ours: rustls does TLS, quinn QUIC, hyper and h3 HTTP, and
+//! hickory the messages of DNS. Each side of a trial is one thread with a runtime of its own ([`runtime`]), which ends
+//! with the session. The server's certificate is made for the trial ([`certificates`]), and a client asks for it by a
+//! name that follows from the trial's token ([`name`]). Only `agent` depends on this crate; workloads of bytes, messages
+//! and connections are in `sixbench-traffic`.
+
+mod accepting;
+mod certificates;
+mod connecting;
+mod counted;
+mod dns;
+mod failure;
+mod http;
+#[cfg(test)]
+mod loopback;
+mod loops;
+mod name;
+mod quic;
+mod quic_connect;
+mod quic_stream;
+mod runtime;
+mod secured;
+mod server;
+mod tls;
+mod trust;
+
+use sixbench_traffic::Workload;
+
+/// Every workload of this crate, in the order of the protocol document.
+pub fn registry() -> &'static [&'static dyn Workload] {
+    &[&tls::Tls, &quic_connect::QuicConnect, &quic_stream::QuicStream, &http::Http, &dns::Dns]
+}

@@ -1,0 +1,46 @@
+//! Trials over loopback, for the tests of workloads.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use serde_json::Value;
+use sixbench_traffic::params::SECOND_NS;
+use sixbench_traffic::{Cancel, Certificate, Endpoint, Finish, Progress, Server, Workload};
+use sixbench_wire::token::Token;
+
+/// The addresses of both families.
+pub const LOOPBACK: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+/// The secret of these trials.
+pub const TOKEN: Token = Token(*b"0123456789abcdef");
+
+/// A side of a trial, whose peer has the same address.
+pub fn endpoint(address: IpAddr, port: u16, certificate: Option<Certificate>) -> Endpoint {
+    let progress = Progress::default();
+    Endpoint { address: address.into(), peer: address, port, token: TOKEN, cookie: false, certificate, progress }
+}
+
+/// The client of a server.
+pub fn client_of(server: &dyn Server, address: IpAddr) -> Endpoint {
+    endpoint(address, server.port(), server.certificate().cloned())
+}
+
+/// A server of the trial.
+pub fn serve(workload: &dyn Workload, address: IpAddr, params: &Value) -> Box<dyn Server> {
+    workload.serve(&endpoint(address, 0, None), params, &Cancel::default()).unwrap()
+}
+
+/// The result of a client that nobody cancels.
+pub fn run(workload: &dyn Workload, client: &Endpoint, params: &Value) -> Value {
+    workload.run(client, params, &Cancel::default()).unwrap()
+}
+
+/// The result of a server whose client has ended.
+pub fn finish(server: Box<dyn Server>) -> Value {
+    server.finish(&Finish { timeout_ns: SECOND_NS, ..Finish::default() }).unwrap()
+}
+
+/// The results of the client and the server of a whole trial.
+pub fn trial(workload: &dyn Workload, address: IpAddr, params: &Value) -> (Value, Value) {
+    let server = serve(workload, address, params);
+    let client = run(workload, &client_of(&*server, address), params);
+    (client, finish(server))
+}

@@ -1,0 +1,71 @@
+//! The server's loop: connections of the trial to a task each, and all others counted.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::rc::Rc;
+
+use quinn::{Connecting, Incoming};
+use sixbench_traffic::{Endpoint, Finish};
+use tokio::task::JoinSet;
+
+use crate::accepting::{MAX_OPEN, Unserved, increase};
+use crate::server::Orders;
+
+/// Counts of a server of QUIC beside the connections that it served.
+#[derive(Debug, Default)]
+pub struct Served {
+    /// Connections that were not.
+    pub unserved: Unserved,
+    /// Retry packets (RFC 9000 section 8.1.2).
+    pub retries: Cell<u64>,
+}
+
+/// A server's work on a connection of the trial's peer.
+pub trait Handle: 'static {
+    /// Serves it to its end.
+    fn handle(self: Rc<Self>, connecting: Connecting) -> impl Future<Output = ()>;
+}
+
+/// Accepts connections until the order to finish, and gives that order. Connections that are open then are left to
+/// whoever drops the tasks.
+///
+/// # Arguments
+/// - `retries`: whether a client has to repeat a token before it is answered.
+pub async fn accept<H: Handle>(
+    quic: &quinn::Endpoint,
+    trial: &Endpoint,
+    retries: bool,
+    handler: &Rc<H>,
+    served: &Served,
+    orders: &mut Orders,
+) -> (Finish, JoinSet<()>) {
+    let mut open = JoinSet::new();
+    loop {
+        tokio::select! {
+            Some(incoming) = quic.accept(), if open.len() < MAX_OPEN => {
+                if let Some(connecting) = admit(incoming, trial, retries, served) {
+                    let handler = Rc::clone(handler);
+                    open.spawn_local(async move { handler.handle(connecting).await });
+                }
+            }
+            Some(_) = open.join_next(), if !open.is_empty() => {}
+            finish = orders.finish() => return (finish, open),
+        }
+    }
+}
+
+fn admit(incoming: Incoming, trial: &Endpoint, retries: bool, served: &Served) -> Option<Connecting> {
+    if !trial.admits(incoming.remote_address().ip()) {
+        served.unserved.fail(false);
+        // Nothing is sent to who may have forged the address.
+        incoming.ignore();
+        return None;
+    }
+    if retries && incoming.may_retry() {
+        increase(&served.retries);
+        // It may be retried, as was asked just now.
+        let _ = incoming.retry();
+        return None;
+    }
+    incoming.accept().inspect_err(|_| served.unserved.fail(false)).ok()
+}

@@ -1,0 +1,127 @@
+//! Parts that workloads over QUIC share: endpoints of quinn on the trial's addresses, and the settings of TLS in
+//! them.
+
+mod accepting;
+mod failure;
+
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+
+use quinn::crypto::rustls::{HandshakeData, QuicClientConfig, QuicServerConfig};
+use quinn::{ClientConfig, Connection, EndpointConfig, ServerConfig, TokioRuntime, TransportConfig};
+use sixbench_traffic::df::Df;
+use sixbench_traffic::error::bad_params;
+use sixbench_traffic::socket::Buffers;
+use sixbench_traffic::{Certificate, Endpoint, Error, Result, datagram_socket};
+
+pub use accepting::{Handle, Served, accept};
+pub use failure::of_connection;
+
+use crate::failure::Failure;
+use crate::{certificates, name, trust};
+
+/// The protocol over QUIC of workloads that measure QUIC itself (ALPN, RFC 7301).
+pub const PROTOCOL: &[u8] = b"sixbench";
+
+/// The server's side before its runtime: a bound socket, its port, and the settings.
+pub struct Listening {
+    socket: UdpSocket,
+    /// The port that it is bound to.
+    pub port: u16,
+    /// The certificate that the trial's client trusts.
+    pub authority: Certificate,
+    config: ServerConfig,
+}
+
+/// Binds a socket and makes the trial's certificates.
+///
+/// # Errors
+/// `bad-params` without a peer: QUIC sends up to three times as much as it got to an address that has proved nothing
+/// (RFC 9000 section 8.1), and no server of ours sends to such an address at all.
+pub fn listen(
+    workload: &'static str,
+    endpoint: &Endpoint,
+    protocol: &[u8],
+    chain_bytes: usize,
+    buffers: Buffers,
+    transport: TransportConfig,
+) -> Result<Listening> {
+    if endpoint.is_open() {
+        return Err(bad_params(workload, "`peer` of `serve` must be given"));
+    }
+    let name = name::of_trial(&endpoint.token);
+    let chain = certificates::chain(&name, chain_bytes)?;
+    let authority = chain.authority.clone();
+    let mut tls = trust::server(chain, &name)?;
+    tls.alpn_protocols = vec![protocol.to_vec()];
+    // Data of a 0-RTT session are as long as flow control permits (RFC 9001 section 4.6.1). The sessions are kept by
+    // the server, so that each ticket is taken once.
+    tls.max_early_data_size = u32::MAX;
+    let crypto = QuicServerConfig::try_from(tls).map_err(|e| preparing("a server of QUIC", e))?;
+    let mut config = ServerConfig::with_crypto(Arc::new(crypto));
+    config.transport_config(Arc::new(transport));
+    let socket = datagram_socket::udp(endpoint.address, buffers, Df::Clear)?;
+    let port = datagram_socket::local_port(&socket)?;
+    Ok(Listening { socket: socket.into(), port, authority, config })
+}
+
+impl Listening {
+    /// The endpoint, in this thread's runtime.
+    pub fn open(self) -> Result<quinn::Endpoint> {
+        quinn::Endpoint::new(EndpointConfig::default(), Some(self.config), self.socket, Arc::new(TokioRuntime))
+            .map_err(|e| Error::system("opening a server of QUIC", "setsockopt", e))
+    }
+}
+
+/// A client's endpoint on a socket of its own, in this thread's runtime.
+pub fn client(endpoint: &Endpoint, buffers: Buffers) -> Result<quinn::Endpoint> {
+    let socket = datagram_socket::udp(endpoint.address, buffers, Df::Clear)?;
+    quinn::Endpoint::new(EndpointConfig::default(), None, socket.into(), Arc::new(TokioRuntime))
+        .map_err(|e| Error::system("opening a client of QUIC", "setsockopt", e))
+}
+
+/// The client's settings; it offers version 1 alone (RFC 9000).
+pub fn client_config(
+    mut tls: rustls::ClientConfig,
+    protocol: &[u8],
+    transport: TransportConfig,
+) -> Result<ClientConfig> {
+    tls.alpn_protocols = vec![protocol.to_vec()];
+    let crypto = QuicClientConfig::try_from(tls).map_err(|e| preparing("a client of QUIC", e))?;
+    let mut config = ClientConfig::new(Arc::new(crypto));
+    config.transport_config(Arc::new(transport));
+    Ok(config)
+}
+
+/// A connection whose handshake is over, and the protocol over QUIC that both agreed on.
+pub async fn connect(
+    quic: &quinn::Endpoint,
+    config: &ClientConfig,
+    endpoint: &Endpoint,
+    name: &str,
+) -> std::result::Result<(Connection, String), Failure> {
+    let connection = quic
+        .connect_with(config.clone(), peer(endpoint), name)
+        .map_err(|error| Failure::new("not-begun", error.to_string()))?
+        .await
+        .map_err(|error| of_connection(&error))?;
+    let data = connection.handshake_data().and_then(|data| data.downcast::<HandshakeData>().ok());
+    let protocol = data.and_then(|data| data.protocol).unwrap_or_else(|| b"none".to_vec());
+    Ok((connection, String::from_utf8_lossy(&protocol).into_owned()))
+}
+
+/// The settings of connections that are too short to look for a larger datagram, whose probes would count.
+pub fn short_transport() -> TransportConfig {
+    let mut transport = TransportConfig::default();
+    transport.mtu_discovery_config(None);
+    transport
+}
+
+/// The server's address.
+pub fn peer(endpoint: &Endpoint) -> SocketAddr {
+    SocketAddr::new(endpoint.peer, endpoint.port)
+}
+
+fn preparing(what: &str, cause: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::system(format!("preparing {what}"), "encrypt", std::io::Error::other(cause))
+}

@@ -1,0 +1,97 @@
+//! The server of `quic-connect`.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use quinn::{Connecting, Connection};
+use schemars::JsonSchema;
+use serde::Serialize;
+use sixbench_traffic::socket::Buffers;
+use sixbench_traffic::strays::Strays;
+use sixbench_traffic::{Cancel, Endpoint, Result, Server};
+use tokio::time::timeout;
+
+use super::{NAME, REQUEST, RESPONSE, Settings};
+use crate::quic::{self, Handle, Served};
+use crate::server::{Orders, RuntimeServer};
+
+/// Listens, with certificates that are made now.
+pub fn serve(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<Box<dyn Server<ServerResult>>> {
+    let listening = quic::listen(
+        NAME,
+        endpoint,
+        quic::PROTOCOL,
+        settings.chain_bytes,
+        Buffers::default(),
+        quic::short_transport(),
+    )?;
+    let (port, authority) = (listening.port, listening.authority.clone());
+    let (endpoint, retry) = (endpoint.clone(), settings.retry);
+    let longest = Duration::from_nanos(settings.timeout_ns);
+    RuntimeServer::start(NAME, port, Some(authority), cancel, move |mut orders: Orders| async move {
+        let quic = listening.open()?;
+        let answering = Rc::new(Answering { longest, transactions: Cell::new(0), served: Served::default() });
+        let served = &answering.served;
+        let (_, open) = quic::accept(&quic, &endpoint, retry, &answering, served, &mut orders).await;
+        // The client has ended: what is still open is a stranger's, or was given up.
+        drop(open);
+        Ok(ServerResult {
+            transactions: answering.transactions.get(),
+            failed: served.unserved.failed.get(),
+            retries: served.retries.get(),
+            strays: served.unserved.strays(),
+        })
+    })
+}
+
+/// The server's result, by the names of the protocol document.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ServerResult {
+    transactions: u64,
+    failed: u64,
+    retries: u64,
+    strays: Strays,
+}
+
+struct Answering {
+    /// The longest time of a connection.
+    longest: Duration,
+    transactions: Cell<u64>,
+    served: Served,
+}
+
+impl Handle for Answering {
+    async fn handle(self: Rc<Self>, mut connecting: Connecting) {
+        let is_ours = Cell::new(false);
+        let answered = timeout(self.longest, async {
+            // There are such data only for who asked for the trial's name.
+            connecting.handshake_data().await.ok()?;
+            is_ours.set(true);
+            self.answer(connecting).await
+        });
+        let Ok(Some(connection)) = answered.await else { return self.served.unserved.fail(is_ours.get()) };
+        // Until then the end of the answer may have to be sent again.
+        let _ = timeout(self.longest, connection.closed()).await;
+    }
+}
+
+impl Answering {
+    /// Answers one request, as soon as it is there. Nothing where it does not come so far.
+    async fn answer(&self, connecting: Connecting) -> Option<Connection> {
+        // A server can always send before the handshake is over.
+        let (connection, completed) = connecting.into_0rtt().ok()?;
+        let (mut response, mut request) = connection.accept_bi().await.ok()?;
+        if request.read_to_end(REQUEST.len()).await.ok()? != REQUEST {
+            return None;
+        }
+        response.write_all(RESPONSE).await.ok()?;
+        // The tickets are sent when the handshake is over, and the end of the answer after them. The value means
+        // something at a client only.
+        completed.await;
+        // Before the client can know of it, so that its count is never the larger one.
+        self.transactions.set(self.transactions.get() + 1);
+        response.finish().ok()?;
+        Some(connection)
+    }
+}

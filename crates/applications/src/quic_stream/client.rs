@@ -1,0 +1,239 @@
+//! The sender of `quic-stream`.
+
+use std::time::Duration;
+
+use quinn::{Connection, ConnectionStats, SendStream, VarInt, WriteError};
+use schemars::JsonSchema;
+use serde::Serialize;
+use sixbench_measure::{clock, cpu};
+use sixbench_traffic::error::{peer_lost, timeout as timeout_error};
+use sixbench_traffic::params::Limit;
+use sixbench_traffic::series::Series;
+use sixbench_traffic::{Cancel, Endpoint, Error, Result, Window};
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use super::discovery::{Change, SizeSearch};
+use super::{NAME, Settings};
+use crate::failure::Failure;
+use crate::{name, quic, runtime, trust};
+
+/// Bytes written at a time.
+const PIECE: usize = 64 << 10;
+/// Payload, which is no zeros: a link may be one that compresses.
+static PAYLOAD: [u8; PIECE] = payload();
+
+const fn payload() -> [u8; PIECE] {
+    let (mut bytes, mut state, mut index) = ([0; PIECE], 0x2545_f491_u32, 0);
+    while index < PIECE {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        bytes[index] = state as u8;
+        index += 1;
+    }
+    bytes
+}
+
+/// Connects and sends.
+pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<ClientResult> {
+    let (tls, _) = trust::client_of(NAME, endpoint)?;
+    let peer = quic::peer(endpoint);
+    let doing = || format!("sending by QUIC to {peer}");
+    runtime::block_on(cancel, async {
+        let quic = quic::client(endpoint, settings.buffers)?;
+        let config = quic::client_config(tls, quic::PROTOCOL, settings.transport())?;
+        let longest = Duration::from_nanos(settings.timeout_ns);
+        let began_ns = clock::monotonic_ns();
+        let connecting = quic
+            .connect_with(config, peer, &name::of_trial(&endpoint.token))
+            .map_err(|e| Error::system(doing(), "connect", std::io::Error::other(e)))?;
+        let connection = match timeout(longest, connecting).await {
+            Ok(Ok(connection)) => connection,
+            Ok(Err(e)) => return Err(lost(&doing(), &quic::of_connection(&e))),
+            Err(_) => return Err(timeout_error(doing(), settings.timeout_ns)),
+        };
+        let handshake_ns = clock::monotonic_ns() - began_ns;
+        let sent = Sending::new(&connection, settings).send().await;
+        let sent = sent.map_err(|failure| lost(&doing(), &failure))?;
+        connection.close(VarInt::from_u32(0), b"");
+        quic.wait_idle().await;
+        Ok(ClientResult { handshake_ns, sent })
+    })
+}
+
+fn lost(doing: &str, failure: &Failure) -> Error {
+    peer_lost(doing, format!("was lost ({}): {}", failure.reason, failure.words))
+}
+
+/// A connection and what is sent over it.
+struct Sending<'a> {
+    connection: &'a Connection,
+    settings: &'a Settings,
+    started_ns: u64,
+}
+
+/// The client's result, by the names of the protocol document.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ClientResult {
+    handshake_ns: u64,
+    #[serde(flatten)]
+    sent: Sent,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Sent {
+    #[serde(flatten)]
+    window: Window,
+    sent_bytes: u64,
+    quic: Counts,
+    datagram_bytes: u16,
+    datagram_changes: Vec<Change>,
+    series: Columns,
+    cpu: cpu::Span,
+}
+
+/// The counts of quinn, of the whole connection.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Counts {
+    sent_packets: u64,
+    lost_packets: u64,
+    lost_bytes: u64,
+    congestion_events: u64,
+    probes: u64,
+    lost_probes: u64,
+    black_holes: u64,
+    sent_datagrams: u64,
+    sent_datagram_bytes: u64,
+    received_datagrams: u64,
+    received_datagram_bytes: u64,
+    rtt_ns: u64,
+    min_rtt_ns: u64,
+    cwnd_bytes: u64,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Columns {
+    t_ns: Vec<u64>,
+    rtt_ns: Vec<Option<u64>>,
+    cwnd_bytes: Vec<Option<u64>>,
+    lost_packets: Vec<Option<u64>>,
+}
+
+/// The state of the sender at the end of an interval.
+#[derive(Clone, Copy, Default)]
+struct State {
+    rtt_ns: Option<u64>,
+    cwnd_bytes: Option<u64>,
+    lost_packets: Option<u64>,
+}
+
+impl<'a> Sending<'a> {
+    fn new(connection: &'a Connection, settings: &'a Settings) -> Self {
+        Self { connection, settings, started_ns: clock::monotonic_ns() }
+    }
+
+    async fn send(self) -> std::result::Result<Sent, Failure> {
+        let Settings { warmup_ns, interval_ns, limit, .. } = *self.settings;
+        let from = cpu::sample();
+        let mut search = SizeSearch::first(self.connection);
+        let window_ns = limit.duration_ns().map(|ns| ns + warmup_ns);
+        let mut series: Series<State> = Series::of_window(interval_ns, window_ns);
+        let sent_bytes = tokio::select! {
+            biased;
+            sent = self.write() => sent?,
+            () = search.watch(self.connection, self.started_ns) => 0,
+            () = self.sample(&mut series) => 0,
+        };
+        let ended_ns = clock::monotonic_ns();
+        search.look(self.connection, self.started_ns);
+        let measured_ns = ended_ns - self.started_ns;
+        series.close(measured_ns);
+        Ok(Sent {
+            window: Window { started_ns: self.started_ns, ended_ns, measured_ns },
+            sent_bytes,
+            quic: self.connection.stats().into(),
+            datagram_bytes: search.datagram_bytes,
+            datagram_changes: search.changes,
+            series: Columns {
+                t_ns: series.ends_ns(measured_ns),
+                rtt_ns: series.column(|state| state.rtt_ns),
+                cwnd_bytes: series.column(|state| state.cwnd_bytes),
+                lost_packets: series.column(|state| state.lost_packets),
+            },
+            cpu: cpu::Span { from, to: cpu::sample() },
+        })
+    }
+
+    /// Writes until the limit; returns when the server has all of it, or wants no more.
+    async fn write(&self) -> std::result::Result<u64, Failure> {
+        let failed = |error: std::io::Error| match self.connection.close_reason() {
+            Some(reason) => quic::of_connection(&reason),
+            None => error.into(),
+        };
+        let mut stream = self.connection.open_uni().await.map_err(|e| quic::of_connection(&e))?;
+        let sent = match self.settings.limit {
+            // The server stops the stream at the end of its window.
+            Limit::Duration(_) => return write_until_stopped(&mut stream).await.map_err(failed),
+            Limit::Bytes(bytes) | Limit::Count(bytes) => write_all(&mut stream, bytes).await.map_err(failed)?,
+        };
+        stream.finish().map_err(|e| failed(e.into()))?;
+        stream.stopped().await.map_err(|e| failed(e.into()))?;
+        Ok(sent)
+    }
+
+    async fn sample(&self, series: &mut Series<State>) {
+        let mut ticks = interval(Duration::from_nanos(self.settings.interval_ns));
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        loop {
+            ticks.tick().await;
+            let path = self.connection.stats().path;
+            *series.at(clock::monotonic_ns() - self.started_ns) = State {
+                rtt_ns: Some(path.rtt.as_nanos() as u64),
+                cwnd_bytes: Some(path.cwnd),
+                lost_packets: Some(path.lost_packets),
+            };
+        }
+    }
+}
+
+async fn write_until_stopped(stream: &mut SendStream) -> std::io::Result<u64> {
+    let mut sent = 0;
+    loop {
+        match stream.write(&PAYLOAD).await {
+            Ok(bytes) => sent += bytes as u64,
+            Err(WriteError::Stopped(_)) => return Ok(sent),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+async fn write_all(stream: &mut SendStream, bytes: u64) -> std::io::Result<u64> {
+    let mut left = bytes;
+    while left > 0 {
+        let piece = left.min(PIECE as u64) as usize;
+        left -= stream.write(&PAYLOAD[..piece]).await? as u64;
+    }
+    Ok(bytes)
+}
+
+impl From<ConnectionStats> for Counts {
+    fn from(stats: ConnectionStats) -> Self {
+        let ConnectionStats { udp_tx, udp_rx, path, .. } = stats;
+        Self {
+            sent_packets: path.sent_packets,
+            lost_packets: path.lost_packets,
+            lost_bytes: path.lost_bytes,
+            congestion_events: path.congestion_events,
+            probes: path.sent_plpmtud_probes,
+            lost_probes: path.lost_plpmtud_probes,
+            black_holes: path.black_holes_detected,
+            sent_datagrams: udp_tx.datagrams,
+            sent_datagram_bytes: udp_tx.bytes,
+            received_datagrams: udp_rx.datagrams,
+            received_datagram_bytes: udp_rx.bytes,
+            rtt_ns: path.rtt.as_nanos() as u64,
+            min_rtt_ns: path.min_rtt.as_nanos() as u64,
+            cwnd_bytes: path.cwnd,
+        }
+    }
+}

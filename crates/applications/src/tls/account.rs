@@ -1,0 +1,112 @@
+//! The account of the client's handshakes, as the result has it. Pure.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use sixbench_measure::cpu;
+use sixbench_measure::histogram::{Times, TimesTally};
+use sixbench_traffic::Window;
+
+use crate::counted::Carried;
+use crate::loops::Round;
+
+/// A connection whose handshake succeeded.
+pub struct Handshake {
+    /// Time until TCP's was over.
+    pub connect_ns: u64,
+    /// Time from then until the client had verified the server.
+    pub handshake_ns: u64,
+    /// Bytes until then.
+    pub handshake: Carried,
+    /// Bytes of the whole connection.
+    pub connection: Carried,
+    /// The version of TLS, by its name.
+    pub version: String,
+    /// The cipher suite, by its name.
+    pub cipher: String,
+    /// The kind of handshake: `full`, `full-retried` or `resumed`.
+    pub kind: &'static str,
+}
+
+/// The handshakes so far.
+#[derive(Default)]
+pub struct Handshakes {
+    connect: Times,
+    handshake: Times,
+    transaction: Times,
+    in_handshakes: Carried,
+    in_connections: Carried,
+    versions: BTreeMap<String, u64>,
+    ciphers: BTreeMap<String, u64>,
+    kinds: BTreeMap<&'static str, u64>,
+}
+
+impl Handshakes {
+    /// Adds shaken.
+    pub fn add(&mut self, shaken: Handshake) {
+        self.connect.record(shaken.connect_ns);
+        self.handshake.record(shaken.handshake_ns);
+        self.transaction.record(shaken.connect_ns + shaken.handshake_ns);
+        add(&mut self.in_handshakes, shaken.handshake);
+        add(&mut self.in_connections, shaken.connection);
+        *self.versions.entry(shaken.version).or_default() += 1;
+        *self.ciphers.entry(shaken.cipher).or_default() += 1;
+        *self.kinds.entry(shaken.kind).or_default() += 1;
+    }
+
+    /// Number of handshakes.
+    pub fn count(&self) -> u64 {
+        self.handshake.count()
+    }
+}
+
+fn add(sum: &mut Carried, more: Carried) {
+    sum.sent += more.sent;
+    sum.received += more.received;
+}
+
+/// The client's result, by the names of the protocol document.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ClientResult {
+    #[serde(flatten)]
+    window: Window,
+    transactions: u64,
+    warmup_transactions: u64,
+    failed: BTreeMap<String, u64>,
+    connect: TimesTally,
+    handshake: TimesTally,
+    transaction: TimesTally,
+    handshake_sent_bytes: u64,
+    handshake_received_bytes: u64,
+    sent_bytes: u64,
+    received_bytes: u64,
+    versions: BTreeMap<String, u64>,
+    ciphers: BTreeMap<String, u64>,
+    kinds: BTreeMap<&'static str, u64>,
+    cpu: cpu::Span,
+}
+
+impl ClientResult {
+    /// The result of a measured round after a warm-up of so many handshakes.
+    pub fn new(round: Round<Handshakes>, warmup_transactions: u64, cpu: cpu::Span) -> Self {
+        let Round { account, failed, window } = round;
+        Self {
+            window,
+            transactions: account.count(),
+            warmup_transactions,
+            failed,
+            connect: account.connect.tally(),
+            handshake: account.handshake.tally(),
+            transaction: account.transaction.tally(),
+            handshake_sent_bytes: account.in_handshakes.sent,
+            handshake_received_bytes: account.in_handshakes.received,
+            sent_bytes: account.in_connections.sent,
+            received_bytes: account.in_connections.received,
+            versions: account.versions,
+            ciphers: account.ciphers,
+            kinds: account.kinds,
+            cpu,
+        }
+    }
+}

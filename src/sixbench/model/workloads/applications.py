@@ -1,0 +1,91 @@
+"""Parts that workloads of applications share: their parameters, their metrics, and what both sides agreed on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..parameter import Parameter
+from ..quantity import metric, times
+from ..reason import ReasonKind
+from ..workload import Result, TrialMeasurements
+from .common import in_words
+
+SESSION = Parameter(
+    name="session",
+    kind="choice",
+    choices=("full", "resumed"),
+    doc="handshake with the server's certificates; or with a ticket of an earlier session, and new keys",
+    identifying=True,
+    default="full",
+)
+CHAIN = Parameter(
+    name="chain",
+    kind="size",
+    doc="bytes of the certificates that the server sends: its own, and that of who signed it",
+    minimum=1280,
+    maximum=16384,
+    identifying=True,
+    default=1536,
+)
+IN_FLIGHT = Parameter(
+    name="in-flight",
+    kind="count",
+    doc="connections at the same time: the next one begins when one ends",
+    minimum=1,
+    maximum=256,
+    default=1,
+)
+
+HANDSHAKE_TIMES = tuple(
+    times("handshake", "Handshake time", "RFC 8446 section 2, RFC 9001 section 4", "mean", "p50", "p99")
+)
+"""From the client's first byte of the handshake until the client has verified the server."""
+
+FIRST_BYTE_TIMES = tuple(
+    times("first_byte", "Time to the first byte of the answer", "RFC 9000 section 17.2", "mean", "p50", "p99")
+)
+"""From before the first packet of what a connection is opened for, where it is opened, until the answer begins."""
+
+METRICS = (
+    *HANDSHAKE_TIMES,
+    *FIRST_BYTE_TIMES,
+    metric("handshake_sent", "bytes", "lower", "Bytes of a handshake to the server", "RFC 8446 section 4"),
+    metric("handshake_received", "bytes", "lower", "Bytes of a handshake from the server", "RFC 8446 section 4"),
+)
+"""The metrics that these workloads alone have."""
+
+
+def handshake_metrics(measured: TrialMeasurements, client: Result) -> None:
+    """Adds the bytes of a handshake each way, a mean over those that succeeded."""
+    handshakes = client["transactions"]
+    if handshakes:
+        measured.metrics["handshake_sent_bytes"] = client["handshake_sent_bytes"] / handshakes
+        measured.metrics["handshake_received_bytes"] = client["handshake_received_bytes"] / handshakes
+
+
+def agreed(measured: TrialMeasurements, counts: Mapping[str, int], claimed: str, what: str) -> None:
+    """Rejects a trial in which the two sides agreed on anything else than what the experiment claims.
+
+    Args:
+        counts: what they agreed on, and how often.
+        what: they agreed on, in words.
+    """
+    others = {name: count for name, count in counts.items() if name != claimed and count}
+    if others:
+        words = f"{what} was not always {claimed}, as the experiment claims: {in_words(others)}"
+        measured.reject(ReasonKind.OTHER_PROTOCOL, words)
+
+
+def same_at_both_ends(measured: TrialMeasurements, client: Result, server: Result, what: str = "handshakes") -> None:
+    """Rejects a trial whose server completed fewer than its client counts. `what`: what a transaction is."""
+    completed, counted = server["transactions"], client["transactions"]
+    if completed < counted:
+        words = f"the client counts {counted} {what}, and the server completed {completed}"
+        measured.reject(ReasonKind.LEDGER, words)
+
+
+def failures(measured: TrialMeasurements, client: Result, what: str) -> None:
+    """Remarks on those that failed."""
+    failed = {reason: count for reason, count in client["failed"].items() if count}
+    if failed:
+        measured.notes.append(f"{what} that failed: {in_words(failed)}")

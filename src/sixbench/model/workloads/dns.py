@@ -1,0 +1,190 @@
+"""`dns`: how long an answer of DNS takes, over each of its transports."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from ..parameter import Parameter, Params
+from ..quantity import metric, share, times
+from ..workload import CONNECTION_PACKETS, Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind
+from .applications import IN_FLIGHT, agreed, failures, same_at_both_ends
+from .common import COUNT, DURATION, SECOND_NS, SHORT_WARMUP, TIMEOUT, histogram, of_one_length, transactions
+from .tls import VERSION
+
+if TYPE_CHECKING:
+    from ..form import Form
+
+PROTOCOLS = {"udp": "udp", "tcp": "tcp", "tls": "dot", "https": "h2", "quic": "doq"}
+"""The protocol that answers come by, over each transport: its name in ALPN where both ends agree on one."""
+OVER_TLS = frozenset({"tls", "https"})
+OVER_DATAGRAMS = frozenset({"udp", "quic"})
+
+OVER = Parameter(
+    name="over",
+    kind="choice",
+    choices=tuple(PROTOCOLS),
+    doc="transport of the messages: UDP, TCP (RFC 7766), TLS (DoT, RFC 7858), HTTP/2 (DoH, RFC 8484), QUIC (DoQ, "
+    "RFC 9250)",
+    identifying=True,
+    default="udp",
+)
+CONNECTION = Parameter(
+    name="connection",
+    kind="choice",
+    choices=("new", "kept"),
+    doc="a connection for each question (over UDP a port), or one for all of one of those in flight",
+    identifying=True,
+    default="new",
+)
+ANSWER = Parameter(
+    name="answer",
+    kind="size",
+    doc="length of the answer's message",
+    minimum=100,
+    maximum=4096,
+    identifying=True,
+    default=128,
+)
+EDNS = Parameter(
+    name="edns",
+    kind="size",
+    doc="longest datagram that the client says to take (RFC 6891); a longer answer is truncated, and asked for again "
+    "by TCP",
+    minimum=512,
+    maximum=4096,
+    identifying=True,
+    default=1232,
+)
+RETRY_AFTER = Parameter(
+    name="retry-after",
+    kind="duration",
+    doc="time without an answer after which a question over UDP is sent again",
+    minimum=10**6,
+    maximum=600 * SECOND_NS,
+    default=SECOND_NS,
+)
+
+
+def _summarise(params: Params, client: Result, server: Result) -> TrialMeasurements:
+    measured = TrialMeasurements()
+    for name in ("session", "response", "transaction"):
+        histogram(measured, client, name, name, "mean", "p50", "p99")
+    answered, over = client["transactions"], str(OVER.of(params))
+    asked = answered + sum(client["failed"].values())
+    if asked:
+        measured.metrics["questions_unanswered_ratio"] = (asked - answered) / asked
+        measured.metrics["questions_retried_ratio"] = client["retries"] / asked
+        measured.metrics["answers_truncated_ratio"] = client["truncated"] / asked
+    if answered:
+        measured.metrics["transaction_sent_bytes"] = client["sent_bytes"] / answered
+        measured.metrics["transaction_received_bytes"] = client["received_bytes"] / answered
+    transactions(measured, client, "question")
+    agreed(measured, _without_truncated(client, over), PROTOCOLS[over], "the protocol of the answers")
+    if over in OVER_TLS:
+        agreed(measured, client["versions"], VERSION, "the version of TLS")
+    same_at_both_ends(measured, client, server, "answers")
+    failures(measured, client, "questions")
+    return measured
+
+
+def _without_truncated(client: Result, over: str) -> dict[str, int]:
+    """Number of answers by protocol, without those that came by TCP because they were truncated over UDP: that is a
+    result, and no fall back."""
+    protocols = dict(client["protocols"])
+    if over == "udp" and client["truncated"]:
+        protocols["tcp"] = max(0, protocols.get("tcp", 0) - client["truncated"])
+    return protocols
+
+
+def _traffic(params: Params, client: Result, server: Result) -> Traffic:
+    questions = int(client["transactions"]) + int(client["warmup_transactions"])
+    if OVER.of(params) in OVER_DATAGRAMS:
+        messages = 2 * questions
+    else:
+        messages = CONNECTION_PACKETS * questions if CONNECTION.of(params) == "new" else 0
+    return Traffic(
+        forward_payload_bytes=int(client["sent_bytes"]),
+        reverse_payload_bytes=int(client["received_bytes"]),
+        messages=messages,
+    )
+
+
+@cache
+def _forms() -> dict[Side, type[Form]]:
+    from pydantic import model_validator
+
+    from ..form import Counts, Natural
+    from ..result_form import Histogram, SideResult
+
+    class DnsClient(SideResult):
+        """The client that asks."""
+
+        transactions: Natural
+        warmup_transactions: Natural
+        failed: Counts
+        measured_ns: Natural
+        session: Histogram
+        response: Histogram
+        transaction: Histogram
+        sent_bytes: Natural
+        received_bytes: Natural
+        retries: Natural
+        truncated: Natural
+        protocols: Counts
+        versions: Counts
+        ciphers: Counts
+
+        @model_validator(mode="after")
+        def _adds_up(self) -> DnsClient:
+            if sum(self.protocols.values()) != self.transactions:
+                raise ValueError("the protocols of the answers are not as many as the answers")
+            return self
+
+    class DnsServer(SideResult):
+        """The server of the trial's zone."""
+
+        transactions: Natural
+        truncated: Natural
+        connections: Natural
+        failed: Natural
+
+    return {"client": DnsClient, "server": DnsServer}
+
+
+SESSION_TIMES = tuple(
+    times("session", "Time until a connection carries questions", "RFC 7858, RFC 8484, RFC 9250", "mean", "p50", "p99")
+)
+"""TCP's handshake, and that of TLS or QUIC. There is none over UDP."""
+
+KIND = WorkloadKind(
+    name="dns",
+    title="DNS",
+    is_proper_name=True,
+    transport="udp",
+    doc="Questions of DNS for names of the trial's own zone, and answers of a given length by its server: a given "
+    "number at once.",
+    parameters=(OVER, CONNECTION, ANSWER, EDNS, RETRY_AFTER, IN_FLIGHT, DURATION, COUNT, SHORT_WARMUP, TIMEOUT),
+    primary="transaction_p50",
+    headline=("transaction_p50", "response_p50", "transactions_rate", "questions_unanswered", "transaction_received"),
+    metrics=(
+        *(quantity.name for quantity in SESSION_TIMES),
+        *("response_mean", "response_p50", "response_p99"),
+        *("transaction_mean", "transaction_p50", "transaction_p99", "transactions_rate"),
+        *("questions_unanswered", "questions_retried", "answers_truncated"),
+        *("transaction_sent", "transaction_received"),
+    ),
+    own_metrics=(
+        *SESSION_TIMES,
+        metric("questions_retried", "ratio", "lower", "Retries per question", "RFC 1035 section 4.2.1"),
+        share("answers_truncated", "Answers truncated over UDP", "RFC 2181 section 9"),
+        metric("transaction_sent", "bytes", "lower", "Bytes to the server for an answer", "RFC 1035 section 4"),
+        metric("transaction_received", "bytes", "lower", "Bytes from the server for an answer", "RFC 1035 section 4"),
+    ),
+    distributions=("session", "response", "transaction"),
+    needs_network="a server that knows the address of its client beforehand",
+    check=of_one_length(DURATION, COUNT),
+    summarise=_summarise,
+    traffic=_traffic,
+    results=lambda side, params: (Expected(form=_forms()[side]),),
+)

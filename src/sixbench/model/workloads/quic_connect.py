@@ -1,0 +1,148 @@
+"""`quic-connect`: how long a connection of QUIC takes to open, and to answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from ..parameter import Parameter, Params
+from ..quantity import metric
+from ..reason import ReasonKind
+from ..workload import Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind
+from .applications import (
+    CHAIN,
+    FIRST_BYTE_TIMES,
+    HANDSHAKE_TIMES,
+    IN_FLIGHT,
+    SESSION,
+    agreed,
+    failures,
+    same_at_both_ends,
+)
+from .common import COUNT, DURATION, SHORT_WARMUP, TIMEOUT, histogram, of_one_length, transactions
+
+if TYPE_CHECKING:
+    from ..form import Form
+
+PROTOCOL = "sixbench"
+"""The protocol over QUIC that both ends speak (ALPN)."""
+
+QUIC_SESSION = replace(
+    SESSION,
+    choices=("full", "resumed", "0-rtt"),
+    doc=(
+        "handshake with the server's certificates; or with a ticket of an earlier session; or with a ticket and "
+        "the request in the first flight"
+    ),
+)
+RETRY = Parameter(
+    name="retry",
+    kind="flag",
+    doc="server that answers each first flight with a Retry, so that the client proves its address first",
+    identifying=True,
+    default=False,
+)
+CONNECTION_BYTES = (
+    metric("connection_sent", "bytes", "lower", "Bytes of a connection to the server", "RFC 9000 section 12"),
+    metric("connection_received", "bytes", "lower", "Bytes of a connection from the server", "RFC 9000 section 12"),
+)
+"""Payload of UDP, without the close."""
+
+
+def _summarise(params: Params, client: Result, server: Result) -> TrialMeasurements:
+    measured = TrialMeasurements()
+    for name in ("handshake", "first_byte"):
+        histogram(measured, client, name, name, "mean", "p50", "p99")
+    connections = client["transactions"]
+    if connections:
+        measured.metrics["connection_sent_bytes"] = client["sent_bytes"] / connections
+        measured.metrics["connection_received_bytes"] = client["received_bytes"] / connections
+    transactions(measured, client, "connection")
+    agreed(measured, client["kinds"], str(QUIC_SESSION.of(params)), "the kind of handshake")
+    agreed(measured, client["protocols"], PROTOCOL, "the protocol over QUIC")
+    _retries(measured, params, client, server)
+    same_at_both_ends(measured, client, server)
+    failures(measured, client, "connections")
+    return measured
+
+
+def _retries(measured: TrialMeasurements, params: Params, client: Result, server: Result) -> None:
+    """Rejects a trial in which the server did not send a Retry for each connection, or sent one that nobody wants."""
+    retries, connections = server["retries"], client["transactions"]
+    if RETRY.of(params) and retries < connections:
+        words = f"the server sent {retries} Retry packets for {connections} connections, and each was to have one"
+        measured.reject(ReasonKind.OTHER_PROTOCOL, words)
+    elif retries and not RETRY.of(params):
+        measured.reject(ReasonKind.OTHER_PROTOCOL, f"the server sent {retries} Retry packets, and none was to be sent")
+
+
+def _traffic(params: Params, client: Result, server: Result) -> Traffic:
+    return Traffic(
+        forward_payload_bytes=int(client["sent_bytes"]),
+        reverse_payload_bytes=int(client["received_bytes"]),
+        messages=int(client["received_datagrams"]),
+    )
+
+
+@cache
+def _forms() -> dict[Side, type[Form]]:
+    from pydantic import model_validator
+
+    from ..form import Counts, Natural
+    from ..result_form import Histogram, SideResult
+
+    class QuicClient(SideResult):
+        """The client that connects."""
+
+        transactions: Natural
+        warmup_transactions: Natural
+        failed: Counts
+        measured_ns: Natural
+        handshake: Histogram
+        first_byte: Histogram
+        sent_datagrams: Natural
+        received_datagrams: Natural
+        sent_bytes: Natural
+        received_bytes: Natural
+        kinds: Counts
+        protocols: Counts
+
+        @model_validator(mode="after")
+        def _adds_up(self) -> QuicClient:
+            for counts in (self.kinds, self.protocols):
+                if sum(counts.values()) != self.transactions:
+                    raise ValueError("what was agreed on is not as many as the connections")
+            return self
+
+    class QuicServer(SideResult):
+        """The server of connections."""
+
+        transactions: Natural
+        failed: Natural
+        retries: Natural
+
+    return {"client": QuicClient, "server": QuicServer}
+
+
+KIND = WorkloadKind(
+    name="quic-connect",
+    title="QUIC connection",
+    is_proper_name=True,
+    transport="udp",
+    doc="Connect by QUIC, send one byte, get one byte back, close: a given number at once.",
+    parameters=(QUIC_SESSION, RETRY, CHAIN, IN_FLIGHT, DURATION, COUNT, SHORT_WARMUP, TIMEOUT),
+    primary="first_byte_p50",
+    headline=("first_byte_p50", "handshake_p50", "transactions_rate", "connection_received"),
+    metrics=(
+        *(quantity.name for quantity in (*HANDSHAKE_TIMES, *FIRST_BYTE_TIMES)),
+        *("transactions_rate", "connection_sent", "connection_received"),
+    ),
+    own_metrics=CONNECTION_BYTES,
+    distributions=("handshake", "first_byte"),
+    needs_network="a server that knows the address of its client beforehand",
+    check=of_one_length(DURATION, COUNT),
+    summarise=_summarise,
+    traffic=_traffic,
+    results=lambda side, params: (Expected(form=_forms()[side]),),
+)

@@ -1,0 +1,198 @@
+"""Applications over links of a known delay: the round trips that each takes, and what both ends agree on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from lab.experiments import Finished, run, wrong
+
+from sixbench.agent import AgentHub
+from sixbench.model.trial import TrialRecord
+
+ROUND_TRIP_NS = 60 * 10**6
+NETWORK = """
+topology:
+  nodes: {h1: host, r1: router, h2: host}
+  links: [{endpoints: [h1, r1]}, {endpoints: [r1, h2], emulator: user, delay: 30ms}]
+between: [h1, h2]
+paths: {ipv4: native4, ipv6: native6}
+blocks: 1
+workloads:
+  - tls: {count: 3, session: [full, resumed]}
+  - quic-connect: {count: 3, session: [full, resumed, 0-rtt]}
+  - quic-connect: {count: 3, retry: true}
+  - http: {count: 3, version: [1.1, 2, 3], connection: [new, kept]}
+  - http: {count: 3, version: [1.1, 2], tls: none}
+  - dns: {count: 3, over: [udp, tcp, tls, https, quic], connection: [new, kept]}
+"""
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    from sixbench.agent import find_agent
+
+    with AgentHub(find_agent()) as hub:
+        return run(hub, NETWORK, tmp_path_factory.mktemp("applications") / "run")
+
+
+def of(finished: Finished, workload: str, path: str) -> list[TrialRecord]:
+    """The trials of a workload on a path."""
+    return [trial for trial in finished.trials if (trial.workload, trial.path) == (workload, path)]
+
+
+def round_trips(trials: list[TrialRecord], what: str) -> int:
+    """Number of whole round trips of the path in the shortest of these times. None can be shorter than the path is; on
+    a busy machine some are longer than they should be, but not all."""
+    return min(int(trial.histograms[what]["min"] // ROUND_TRIP_NS) for trial in trials)
+
+
+def test_all_trials_are_proved(finished: Finished) -> None:
+    assert wrong(finished.trials) == []
+    assert len(finished.trials) == 2 * (2 + 4 + 8 + 10)
+
+
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+@pytest.mark.parametrize("session", ["full", "resumed"])
+def test_tls_takes_one_round_trip_more_than_tcp(finished: Finished, family: str, session: str) -> None:
+    trials = [trial for trial in of(finished, "tls", family) if trial.levels["session"] == session]
+    assert len(trials) == 1
+    assert [round_trips(trials, what) for what in ("connect", "handshake")] == [1, 1]
+
+
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+@pytest.mark.parametrize(
+    ("session", "retry", "handshake", "first_byte"),
+    [("full", False, 1, 2), ("full", True, 2, 3), ("resumed", False, 1, 2), ("0-rtt", False, 1, 1)],
+)
+def test_quic_takes_one_round_trip_and_its_first_byte_another(
+    finished: Finished, family: str, session: str, retry: bool, handshake: int, first_byte: int
+) -> None:
+    trials = [
+        trial
+        for trial in of(finished, "quic-connect", family)
+        if (trial.client["kinds"], trial.server["retries"] > 0) == ({session: 3}, retry)
+    ]
+    assert len(trials) == 1
+    assert [round_trips(trials, what) for what in ("handshake", "first_byte")] == [handshake, first_byte]
+
+
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+@pytest.mark.parametrize(
+    ("version", "tls", "opening"),
+    [("1.1", "1.3", 2), ("2", "1.3", 2), ("3", "1.3", 1), ("1.1", "none", 1), ("2", "none", 1)],
+)
+def test_http_takes_the_round_trips_of_its_connection_and_one_more(
+    finished: Finished, family: str, version: str, tls: str, opening: int
+) -> None:
+    by_connection = {
+        trial.params.get("connection", "new"): trial
+        for trial in of(finished, "http", family)
+        if (trial.levels["version"], trial.params.get("tls", "1.3")) == (version, tls)
+    }
+    new = by_connection.pop("new")
+    assert [round_trips([new], what) for what in ("first_byte", "page", "object")] == [opening + 1, opening + 1, 1]
+    assert {what: round_trips([new], what) for what in ("connect", "handshake") if what in new.histograms} == {
+        **({} if version == "3" else {"connect": 1}),
+        **({} if tls == "none" else {"handshake": 1}),
+    }
+    for kept in by_connection.values():
+        assert [round_trips([kept], what) for what in ("first_byte", "page")] == [1, 1]
+        assert kept.client["connections"] == 0
+
+
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+@pytest.mark.parametrize(("over", "session"), [("udp", 0), ("tcp", 1), ("tls", 2), ("https", 2), ("quic", 1)])
+def test_dns_takes_the_round_trips_of_its_transport_and_one_more(
+    finished: Finished, family: str, over: str, session: int
+) -> None:
+    trials = [trial for trial in of(finished, "dns", family) if trial.levels["over"] == over]
+    by_connection = {trial.levels["connection"]: trial for trial in trials}
+    assert by_connection.keys() == {"new", "kept"}
+    assert round_trips([by_connection["new"]], "transaction") == session + 1
+    assert round_trips([by_connection["kept"]], "transaction") == 1
+    if session:
+        assert round_trips([by_connection["new"]], "session") == session
+    else:
+        assert "session" not in by_connection["new"].histograms
+
+
+PAGE = """
+topology:
+  nodes: {h1: host, r1: router, h2: host}
+  links: [{endpoints: [h1, r1]}, {endpoints: [r1, h2], emulator: user, delay: 30ms}]
+between: [h1, h2]
+paths: {ipv4: native4, ipv6: native6}
+blocks: 1
+workloads:
+  - http: {count: 2, page: page.har, version: [1.1, 2, 3]}
+"""
+RECORDED = [("https://a.example/", 0), ("https://a.example/a.js", 20), ("https://b.example/data", 40)]
+"""A document, its script, and what the script gets of another host: URLs, and milliseconds to their begins."""
+
+
+def test_a_recorded_page_takes_the_round_trips_of_its_dependencies(
+    hub: AgentHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = [
+        {
+            "startedDateTime": f"2026-01-31T12:00:00.{begin_ms:03}Z",
+            "time": 15,
+            "request": {"url": url},
+            "response": {"status": 200, "bodySize": 1000},
+        }
+        for url, begin_ms in RECORDED
+    ]
+    (tmp_path / "page.har").write_text(json.dumps({"log": {"entries": entries}}))
+    monkeypatch.chdir(tmp_path)
+    trials = run(hub, PAGE, tmp_path / "run").trials
+    assert wrong(trials) == []
+    # A connection to each host, and an answer each for three objects.
+    expected = {"1.1": 2 * 2 + 3, "2": 2 * 2 + 3, "3": 2 * 1 + 3}
+    actual = {(trial.path, trial.levels["version"]): round_trips([trial], "page") for trial in trials}
+    assert actual == {(family, version): expected[version] for family in ("ipv4", "ipv6") for version in expected}
+    assert {trial.metrics["page_connections_count"] for trial in trials} == {2}
+
+
+FRAGMENTS = """
+topology:
+  nodes: {h1: host, r1: router, h2: host}
+  links: [{endpoints: [h1, r1]}, {endpoints: [r1, h2]}]
+between: [h1, h2]
+paths: {ipv4: native4, ipv6: native6}
+blocks: 1
+workloads:
+  - dns: {count: 3, answer: 4KiB, edns: [1232B, 4KiB]}
+"""
+
+
+def test_long_answers_are_truncated_or_fragments(hub: AgentHub, tmp_path: Path) -> None:
+    trials = run(hub, FRAGMENTS, tmp_path / "run").trials
+    assert wrong(trials) == []
+    protocols = {(trial.path, trial.levels["edns_bytes"]): trial.client["protocols"] for trial in trials}
+    by_edns = {1232: {"tcp": 3}, 4096: {"udp": 3}}
+    assert protocols == {(path, edns): by_edns[edns] for path in ("ipv4", "ipv6") for edns in by_edns}
+
+
+MTU = 1500
+HEADER_BYTES = {"ipv6": 40 + 8, "tunnel": 20 + 40 + 8}
+TUNNEL = """
+topology:
+  nodes: {h1: host, r1: router, r2: router, h2: host}
+  links: [{endpoints: [h1, r1]}, {endpoints: [r1, r2], rate: 20Mbit, queue: 30kB}, {endpoints: [r2, h2]}]
+between: [h1, h2]
+paths: {ipv6: native6, tunnel: {6in4: [r1, r2]}}
+blocks: 1
+workloads:
+  - quic-stream: {duration: 2s, warmup: 50ms}
+"""
+"""A link with a short queue, so that each step of the search takes no longer than a few milliseconds."""
+
+
+def test_quic_finds_the_largest_datagram_of_each_path(hub: AgentHub, tmp_path: Path) -> None:
+    trials = run(hub, TUNNEL, tmp_path / "run").trials
+    assert wrong(trials) == []
+    sizes = {trial.path: trial.metrics["datagram_size_bytes"] for trial in trials}
+    assert sizes == {path: MTU - header_bytes for path, header_bytes in HEADER_BYTES.items()}
+    assert all(0 < trial.metrics["goodput_bps"] < 20e6 for trial in trials)
