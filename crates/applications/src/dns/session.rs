@@ -80,7 +80,7 @@ impl Opener {
             Transport::Quic => {
                 let protocol = settings.over.protocol().unwrap_or_default();
                 let config = quic::client_config(tls_config(endpoint)?, protocol, quic::short_transport())?;
-                Over::Quic(quic::client(endpoint, Buffers::default())?, config)
+                Over::Quic(quic::client(endpoint, Buffers::default())?.0, config)
             }
         };
         let retry = Duration::from_nanos(settings.retry_after_ns);

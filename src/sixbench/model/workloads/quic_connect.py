@@ -6,12 +6,24 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
+from ..expectation import Exchange, Expectation
 from ..parameter import Parameter, Params
-from ..quantity import metric, times
+from ..quantity import metric
 from ..reason import ReasonKind
 from ..workload import Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind
-from .applications import CHAIN, HANDSHAKE_TIMES, IN_FLIGHT, SESSION, agreed, failures, same_at_both_ends
+from .applications import (
+    CHAIN,
+    FIRST_BYTE_TIMES,
+    HANDSHAKE_TIMES,
+    IN_FLIGHT,
+    SESSION,
+    agreed,
+    failures,
+    marks,
+    same_at_both_ends,
+)
 from .common import COUNT, DURATION, SHORT_WARMUP, TIMEOUT, histogram, of_one_length, transactions
+from .quic_packets import handshake_datagrams, handshake_round_trips, stream_bytes
 
 if TYPE_CHECKING:
     from ..form import Form
@@ -34,9 +46,6 @@ RETRY = Parameter(
     identifying=True,
     default=False,
 )
-FIRST_BYTE_TIMES = tuple(
-    times("first_byte", "Time to the first byte of the answer", "RFC 9000 section 17.2", "mean", "p50", "p99")
-)
 CONNECTION_BYTES = (
     metric("connection_sent", "bytes", "lower", "Bytes of a connection to the server", "RFC 9000 section 12"),
     metric("connection_received", "bytes", "lower", "Bytes of a connection from the server", "RFC 9000 section 12"),
@@ -57,6 +66,7 @@ def _summarise(params: Params, client: Result, server: Result) -> TrialMeasureme
     agreed(measured, client["protocols"], PROTOCOL, "the protocol over QUIC")
     _retries(measured, params, client, server)
     same_at_both_ends(measured, client, server)
+    marks(measured, {"client": client, "server": server})
     failures(measured, client, "connections")
     return measured
 
@@ -69,6 +79,24 @@ def _retries(measured: TrialMeasurements, params: Params, client: Result, server
         measured.reject(ReasonKind.OTHER_PROTOCOL, words)
     elif retries and not RETRY.of(params):
         measured.reject(ReasonKind.OTHER_PROTOCOL, f"the server sent {retries} Retry packets, and none was to be sent")
+
+
+def _expects(params: Params) -> Expectation:
+    """A round trip for the handshake and one for the answer, which 0-RTT saves; a Retry takes one more (RFC 9000
+    sections 7 and 8.1.2)."""
+    session, has_retry = QUIC_SESSION.of(params), bool(RETRY.of(params))
+    chain_bytes = int(CHAIN.of(params)) if session == "full" else None
+    # A token of a Retry validates the client's address.
+    handshake = handshake_round_trips(chain_bytes, is_validated=has_retry) + has_retry
+    first_byte = handshake if session == "0-rtt" else handshake + 1
+    sent, received = handshake_datagrams(chain_bytes)
+    byte = stream_bytes(1)
+    sent, received = (*sent, *(() if session == "0-rtt" else (byte,))), (*received, byte)
+    return Expectation(
+        round_trips={"handshake": handshake, "first_byte": first_byte},
+        payloads={"connection_sent_bytes": sum(sent), "connection_received_bytes": sum(received)},
+        exchange=Exchange(transport="udp", sent=sent, received=received),
+    )
 
 
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:
@@ -84,7 +112,7 @@ def _forms() -> dict[Side, type[Form]]:
     from pydantic import model_validator
 
     from ..form import Counts, Natural
-    from ..result_form import Histogram, SideResult
+    from ..result_form import EcnMarks, Histogram, SideResult
 
     class QuicClient(SideResult):
         """The client that connects."""
@@ -99,6 +127,9 @@ def _forms() -> dict[Side, type[Form]]:
         received_datagrams: Natural
         sent_bytes: Natural
         received_bytes: Natural
+        sent_packets: Natural
+        lost_packets: Natural
+        ecn: EcnMarks
         kinds: Counts
         protocols: Counts
 
@@ -113,8 +144,10 @@ def _forms() -> dict[Side, type[Form]]:
         """The server of connections."""
 
         transactions: Natural
+        connections: Natural
         failed: Natural
         retries: Natural
+        ecn: EcnMarks
 
     return {"client": QuicClient, "server": QuicServer}
 
@@ -130,13 +163,14 @@ KIND = WorkloadKind(
     headline=("first_byte_p50", "handshake_p50", "transactions_rate", "connection_received"),
     metrics=(
         *(quantity.name for quantity in (*HANDSHAKE_TIMES, *FIRST_BYTE_TIMES)),
-        *("transactions_rate", "connection_sent", "connection_received"),
+        *("transactions_rate", "connection_sent", "connection_received", "wire_sent", "wire_received"),
     ),
-    own_metrics=(*FIRST_BYTE_TIMES, *CONNECTION_BYTES),
+    own_metrics=CONNECTION_BYTES,
     distributions=("handshake", "first_byte"),
     needs_network="a server that knows the address of its client beforehand",
     check=of_one_length(DURATION, COUNT),
     summarise=_summarise,
     traffic=_traffic,
+    expects=_expects,
     results=lambda side, params: (Expected(form=_forms()[side]),),
 )
