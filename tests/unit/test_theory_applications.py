@@ -20,8 +20,8 @@ MBIT = 1_000_000
 IPV4_PATH = Path(name="ipv4", mechanism="native4", family=4)
 IPV6_PATH = Path(name="ipv6", mechanism="native6", family=6)
 MS = 10**6
-WAY = LinkDirection(rate_bps=10 * MBIT, impairments=Impairments(delay_ns=10 * MS))
-LINK: dict[str, object] = {"directions": (WAY, WAY)}
+DELAYED = LinkDirection(rate_bps=10 * MBIT, impairments=Impairments(delay_ns=10 * MS))
+LINK: dict[str, object] = {"directions": (DELAYED, DELAYED)}
 TUNNEL = Path(name="tunnel", mechanism="6in4", family=6, nodes=("n1", "n2"))
 
 
@@ -31,8 +31,8 @@ def of(kind: str, params: dict[str, Scalar], path: Path = IPV4_PATH, *links: dic
 
 
 def impaired(**impairments: object) -> dict[str, object]:
-    way = replace(WAY, impairments=replace(WAY.impairments, **impairments))  # type: ignore[arg-type]
-    return {"directions": (way, WAY)}
+    delayed = replace(DELAYED, impairments=replace(DELAYED.impairments, **impairments))  # type: ignore[arg-type]
+    return {"directions": (delayed, DELAYED)}
 
 
 @pytest.mark.parametrize("path", [IPV4_PATH, IPV6_PATH])
@@ -128,7 +128,7 @@ def test_a_transaction_over_tcp_has_the_segments_that_open_the_connection() -> N
         (IPV4_PATH, (LINK,), 1472, 1538),
         (IPV6_PATH, (LINK,), 1452, 1538),
         (TUNNEL, (LINK, LINK, LINK), 1432, 1538),
-        (IPV4_PATH, ({"directions": (WAY, WAY), "mtu_bytes": 1400},), 1372, 1438),
+        (IPV4_PATH, ({"directions": (DELAYED, DELAYED), "mtu_bytes": 1400},), 1372, 1438),
     ],
     ids=["ipv4", "ipv6", "6in4", "mtu 1400"],
 )

@@ -12,7 +12,7 @@ from typing import Literal
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exchange:
+class TransactionTraffic:
     """The least that one transaction puts on the wire: the payloads of UDP or TCP.
 
     Attributes:
@@ -58,7 +58,7 @@ class Expectation:
 
     round_trips: Mapping[str, int] = field(default_factory=dict)
     payloads: Mapping[str, int] = field(default_factory=dict)
-    exchange: Exchange | None = None
+    exchange: TransactionTraffic | None = None
     bulk: Datagrams | None = None
 
 

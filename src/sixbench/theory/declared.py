@@ -57,10 +57,10 @@ def path_round_trip_ns(network: Network) -> int | None:
 
 def _constant_delay_ns(link: Link) -> int | None:
     """The delays of both directions. None: they vary."""
-    ways = [direction.impairments for direction in link.directions]
-    if any(way.jitter_ns or way.delays_ns or way.overtaking for way in ways):
+    impairments = [direction.impairments for direction in link.directions]
+    if any(item.jitter_ns or item.delays_ns or item.overtaking for item in impairments):
         return None
-    return sum(way.delay_ns for way in ways)
+    return sum(item.delay_ns for item in impairments)
 
 
 def _bulk(bulk: Datagrams, network: Network, engine: str | None) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..model.expectation import Exchange
+from ..model.expectation import TransactionTraffic
 from ..model.headers import TCP, UDP
 from ..model.network import Network
 from .fragmentation import NotPredicted, settle
@@ -16,7 +16,9 @@ SYN_BYTES = TCP.size_bytes + 20
 (RFC 9293 section 3.2, RFC 2018, RFC 7323), filled to a multiple of 4."""
 
 
-def exchange_wire_bytes(exchange: Exchange, network: Network, engine: str | None) -> dict[str, tuple[int, int]]:
+def exchange_wire_bytes(
+    exchange: TransactionTraffic, network: Network, engine: str | None
+) -> dict[str, tuple[int, int]]:
     """The least bytes of a transaction on the wire of each link, to the server and from it, by the link's name.
 
     Acknowledgements without data are not counted, since the receiver chooses their number (RFC 5681 section 4.2), nor
@@ -37,7 +39,7 @@ def exchange_wire_bytes(exchange: Exchange, network: Network, engine: str | None
     return {link: (forward[link], reverse[link]) for link in forward}
 
 
-def _payloads(exchange: Exchange, network: Network, writes: tuple[int, ...]) -> list[int]:
+def _payloads(exchange: TransactionTraffic, network: Network, writes: tuple[int, ...]) -> list[int]:
     """The payloads of IP packets."""
     if exchange.transport == "udp":
         return [UDP.size_bytes + size for size in writes]

@@ -2,7 +2,7 @@
 //!
 //! The client asks for the trial's name, so the first flight proves that it is of the trial. When the handshake is over
 //! it closes, and reads what the server still sends (tickets for further sessions) until that has closed too. With
-//! early data (RFC 8446 section 2.3) its first flight has a byte, and the server answers that with its own first flight.
+//! early data (RFC 8446 section 2.3) its first flight has a byte, and the server answers that with its first flight.
 
 mod account;
 mod client;

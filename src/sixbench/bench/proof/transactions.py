@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...model.evidence.transactions import TransactionLink
-from ...model.expectation import Exchange
+from ...model.expectation import TransactionTraffic
 from ...model.headers import ETHERNET
 from ...model.network import Network
 from ...theory import exchange_wire_bytes
@@ -14,7 +14,7 @@ from .viewpoints import Viewpoint
 
 
 def transaction_links(
-    exchange: Exchange,
+    exchange: TransactionTraffic,
     transactions: int,
     network: Network,
     engine: str | None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ..expectation import Exchange, Expectation
+from ..expectation import Expectation, TransactionTraffic
 from ..parameter import Parameter, Params
 from ..quantity import metric, share, times
 from ..workload import CONNECTION_PACKETS, Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind
@@ -136,15 +136,15 @@ def _expects(params: Params) -> Expectation:
     )
 
 
-def _exchange(over: str, answer_bytes: int, *, is_new: bool) -> Exchange:
+def _exchange(over: str, answer_bytes: int, *, is_new: bool) -> TransactionTraffic:
     """The least traffic of a question and its answer. `is_new`: with that of a connection."""
     messages = (QUESTION_BYTES, answer_bytes)
     if over == "udp":
-        return Exchange(transport="udp", sent=messages[:1], received=messages[1:])
+        return TransactionTraffic(transport="udp", sent=messages[:1], received=messages[1:])
     if over == "quic":
         sent, received = handshake_datagrams(CHAIN_BYTES) if is_new else ((), ())
         asked, answered = (stream_bytes(LENGTH_BYTES + size) for size in messages)
-        return Exchange(transport="udp", sent=(*sent, asked), received=(*received, answered))
+        return TransactionTraffic(transport="udp", sent=(*sent, asked), received=(*received, answered))
     if over == "https":
         # Frames of headers, whose least length depends on what was sent before, and of data.
         asked, answered = (2 * HTTP_FRAME_BYTES + size for size in messages)
@@ -158,7 +158,7 @@ def _exchange(over: str, answer_bytes: int, *, is_new: bool) -> Exchange:
             sent, received = (hello,), (chain,)
     if over == "https" and is_new:
         asked, answered = asked + PREFACE_BYTES, answered + HTTP_FRAME_BYTES
-    return Exchange(transport="tcp", sent=(*sent, asked), received=(*received, answered), connects=is_new)
+    return TransactionTraffic(transport="tcp", sent=(*sent, asked), received=(*received, answered), connects=is_new)
 
 
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:

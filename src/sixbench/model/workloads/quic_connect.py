@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ..expectation import Exchange, Expectation
+from ..expectation import Expectation, TransactionTraffic
 from ..parameter import Parameter, Params
 from ..quantity import metric
 from ..reason import ReasonKind
@@ -95,7 +95,7 @@ def _expects(params: Params) -> Expectation:
     return Expectation(
         round_trips={"handshake": handshake, "first_byte": first_byte},
         payloads={"connection_sent_bytes": sum(sent), "connection_received_bytes": sum(received)},
-        exchange=Exchange(transport="udp", sent=sent, received=received),
+        exchange=TransactionTraffic(transport="udp", sent=sent, received=received),
     )
 
 

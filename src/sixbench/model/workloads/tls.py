@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ..expectation import Exchange, Expectation
+from ..expectation import Expectation, TransactionTraffic
 from ..parameter import Parameter, Params, Wrong
 from ..reason import ReasonKind
 from ..topology import Family
@@ -78,7 +78,7 @@ def _expects(params: Params) -> Expectation:
     return Expectation(
         round_trips={"connect": 1, "handshake": 1, "transaction": 2, "first_byte": 2},
         payloads={"handshake_sent_bytes": sent_bytes, "handshake_received_bytes": received_bytes},
-        exchange=Exchange(transport="tcp", sent=(sent_bytes,), received=(received_bytes,), connects=True),
+        exchange=TransactionTraffic(transport="tcp", sent=(sent_bytes,), received=(received_bytes,), connects=True),
     )
 
 
