@@ -142,9 +142,9 @@ def _exchange(over: str, answer_bytes: int, *, is_new: bool) -> TransactionTraff
     if over == "udp":
         return TransactionTraffic(transport="udp", sent=messages[:1], received=messages[1:])
     if over == "quic":
-        sent, received = handshake_datagrams(CHAIN_BYTES) if is_new else ((), ())
         asked, answered = (stream_bytes(LENGTH_BYTES + size) for size in messages)
-        return TransactionTraffic(transport="udp", sent=(*sent, asked), received=(*received, answered))
+        sent, received = handshake_datagrams(CHAIN_BYTES, asked) if is_new else ((asked,), ())
+        return TransactionTraffic(transport="udp", sent=sent, received=(*received, answered))
     if over == "https":
         # Frames of headers, whose least length depends on what was sent before, and of data.
         asked, answered = (2 * HTTP_FRAME_BYTES + size for size in messages)

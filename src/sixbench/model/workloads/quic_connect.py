@@ -23,7 +23,7 @@ from .applications import (
     same_at_both_ends,
 )
 from .common import COUNT, DURATION, SHORT_WARMUP, TIMEOUT, histogram, of_one_length, transactions
-from .quic_packets import handshake_datagrams, handshake_round_trips, stream_bytes
+from .quic_packets import LEAST_DATAGRAM_BYTES, handshake_datagrams, handshake_round_trips, stream_bytes
 
 if TYPE_CHECKING:
     from ..form import Form
@@ -89,9 +89,13 @@ def _expects(params: Params) -> Expectation:
     # A token of a Retry validates the client's address.
     handshake = handshake_round_trips(chain_bytes, is_validated=has_retry) + has_retry
     first_byte = handshake if session == "0-rtt" else handshake + 1
-    sent, received = handshake_datagrams(chain_bytes)
-    byte = stream_bytes(1)
-    sent, received = (*sent, *(() if session == "0-rtt" else (byte,))), (*received, byte)
+    is_early, byte = session == "0-rtt", stream_bytes(1)
+    # With 0-RTT the request and its answer have room in the first datagrams, which are padded.
+    sent, received = handshake_datagrams(chain_bytes, 0 if is_early else byte)
+    received = received if is_early else (*received, byte)
+    if has_retry:
+        # The first flight goes once more, with the token.
+        sent = (LEAST_DATAGRAM_BYTES, *sent)
     return Expectation(
         round_trips={"handshake": handshake, "first_byte": first_byte},
         payloads={"connection_sent_bytes": sum(sent), "connection_received_bytes": sum(received)},

@@ -32,9 +32,13 @@ def handshake_round_trips(chain_bytes: int | None, *, is_validated: bool = False
     return 1 if is_validated or server_flight_bytes(chain_bytes) <= limit_bytes else 2
 
 
-def handshake_datagrams(chain_bytes: int | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The least datagrams of a handshake to the server, and from it. Both first ones are padded."""
-    finished = LONG_HEADER_BYTES + _CRYPTO_FRAME_BYTES + MESSAGE_BYTES + HASH_BYTES + TAG_BYTES
+def handshake_datagrams(chain_bytes: int | None, then_bytes: int = 0) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The least datagrams of a handshake to the server, and from it. Both first ones are padded.
+
+    Args:
+        then_bytes: a packet that the client may send in the datagram with its last message.
+    """
+    finished = then_bytes + LONG_HEADER_BYTES + _CRYPTO_FRAME_BYTES + MESSAGE_BYTES + HASH_BYTES + TAG_BYTES
     left = server_flight_bytes(chain_bytes)
     answers: list[int] = []
     while not answers or left > 0:
