@@ -158,10 +158,16 @@ class Lab:
         self._served("udp-stream", params, LATENESS_SECONDS, LATENESS_WARMUP_S)
         return dict(emulator.call("emulate-record", link=LINK)["forward"])
 
+    def asked(self, workload: str, params: dict[str, object], seconds: float, warmup_s: float) -> dict:
+        """The client's result of one trial."""
+        return self._trial(workload, params, seconds, warmup_s)[0]
+
     def _served(self, workload: str, params: dict[str, object], seconds: float, warmup_s: float) -> dict:
+        return self._trial(workload, params, seconds, warmup_s)[1]
+
+    def _trial(self, workload: str, params: dict[str, object], seconds: float, warmup_s: float) -> tuple[dict, dict]:
         [leg] = self._network.legs
         self._laboratory.pin_nodes(WORKLOADS[workload].placement(params), BETWEEN)
         agents = (self._laboratory.agents[name] for name in BETWEEN)
         addresses = str(leg.source), str(leg.destination)
-        _, served = our_trial(*agents, *addresses, workload, params, seconds=seconds, warmup_s=warmup_s)
-        return served
+        return our_trial(*agents, *addresses, workload, params, seconds=seconds, warmup_s=warmup_s)

@@ -59,8 +59,9 @@ def begin_trial(
     `server_own` are the addresses that the server knows, where they are others than those that the client knows."""
     session = f"bench-{time.monotonic_ns()}"
     common = {"session": session, "workload": workload, "token": "5a" * 16, "params": params}
-    port = h2.call("serve", address=server_own or server, peer=client_seen or client, **common)["port"]
-    return session, h1.submit("run", address=client, peer=server, port=port, **common)
+    served = h2.call("serve", address=server_own or server, peer=client_seen or client, **common)
+    parameters = {name: served[name] for name in ("port", "certificate") if name in served}
+    return session, h1.submit("run", address=client, peer=server, **parameters, **common)
 
 
 def bytes_per_s(trial: Callable[[], dict], what: str) -> float:

@@ -25,6 +25,7 @@ from links import bench_links
 from looked_at import bench_browser, bench_page
 from machines import bench_hosts, bench_workers
 from measure import ROUNDS, timed, topology_of
+from round_trips import bench_round_trips
 from scale import bench_scale
 from table import Figure, Table, show
 from translators import bench_translators
@@ -191,13 +192,14 @@ PARTS: dict[str, Callable[[AgentHub, Table], None]] = {
     "tunnels": bench_tunnels,
     "translators": bench_translators,
     "links": bench_links,
+    "round-trips": bench_round_trips,
     "page": bench_page,
     "browser": bench_browser,
     "large-runs": bench_large_runs,
     "hosts": bench_hosts,
     "workers": bench_workers,
 }
-LEFT_OUT = ("browser", "large-runs")
+LEFT_OUT = ("browser", "large-runs", "round-trips")
 """Unless asked for: what they measure is not sixbench alone, and `make bench` is to end within ten minutes."""
 
 KEEP_AWAKE_THEMSELVES = ("overhead", "page", "browser", "hosts", "workers")

@@ -55,6 +55,7 @@ STREAM_SENDER = {
 }
 
 
+ECN = {"not_ect": 0, "ect0": 12, "ect1": 0, "ce": 0}
 TLS_CLIENT = {
     "transactions": 3,
     "warmup_transactions": 1,
@@ -63,6 +64,7 @@ TLS_CLIENT = {
     "connect": HISTOGRAM,
     "handshake": HISTOGRAM,
     "transaction": HISTOGRAM,
+    "first_byte": EMPTY,
     "handshake_sent_bytes": 900,
     "handshake_received_bytes": 6000,
     "sent_bytes": 1000,
@@ -82,6 +84,9 @@ QUIC_CLIENT = {
     "received_datagrams": 12,
     "sent_bytes": 6000,
     "received_bytes": 9000,
+    "sent_packets": 12,
+    "lost_packets": 0,
+    "ecn": ECN,
     "kinds": {"full": 3},
     "protocols": {"sixbench": 3},
 }
@@ -105,6 +110,7 @@ HTTP_CLIENT = {
     "ciphers": {"TLS13_AES_256_GCM_SHA384": 15},
 }
 HTTP_SERVER = {"requests": 20, "connections": 8, "failed": 0}
+QUIC_SERVER = {"transactions": 3, "connections": 3, "failed": 0, "retries": 0, "ecn": ECN}
 DNS_CLIENT = {
     "transactions": 3,
     "warmup_transactions": 1,
@@ -144,6 +150,8 @@ QUIC_SENDER = {
     },
     "datagram_bytes": 1452,
     "datagram_changes": [{"t_ns": 5, "datagram_bytes": 1336}, {"t_ns": 30, "datagram_bytes": 1452}],
+    "datagram_settled_ns": 50,
+    "ecn": ECN,
 }
 QUIC_RECEIVER = {
     "measured_ns": 10**6,
@@ -152,7 +160,9 @@ QUIC_RECEIVER = {
     "received_datagrams": 190,
     "received_datagram_bytes": 240_000,
     "reads": 80,
+    "connections": 1,
     "failed": 0,
+    "ecn": ECN,
 }
 UDP_CLIENT = {"sent": 100, "sent_bytes": 10_000, "measured_ns": 99_000, "lateness": HISTOGRAM}
 UDP_SERVER = {
@@ -234,8 +244,8 @@ GOOD: dict[str, tuple[Params, Result, Result]] = {
     "tcp-connect": ({}, CONNECTIONS, {}),
     "tcp-crr": ({}, CONNECTIONS | {"transaction": HISTOGRAM}, {}),
     "connections": ({}, HELD, {"accepted": 3, "answered": 3}),
-    "tls": ({}, TLS_CLIENT, {"transactions": 3, "failed": 0}),
-    "quic-connect": ({}, QUIC_CLIENT, {"transactions": 3, "failed": 0, "retries": 0}),
+    "tls": ({}, TLS_CLIENT, {"transactions": 3, "early": 0, "failed": 0}),
+    "quic-connect": ({}, QUIC_CLIENT, QUIC_SERVER),
     "quic-stream": ({}, QUIC_SENDER, QUIC_RECEIVER),
     "http": ({}, HTTP_CLIENT, HTTP_SERVER),
     "dns": ({"over": "tls"}, DNS_CLIENT, DNS_SERVER),

@@ -21,6 +21,7 @@ paths: {ipv4: native4, ipv6: native6}
 blocks: 1
 workloads:
   - tls: {count: 3, session: [full, resumed]}
+  - tls: {count: 3, session: resumed, early-data: true}
   - quic-connect: {count: 3, session: [full, resumed, 0-rtt]}
   - quic-connect: {count: 3, retry: true}
   - http: {count: 3, version: [1.1, 2, 3], connection: [new, kept]}
@@ -50,15 +51,47 @@ def round_trips(trials: list[TrialRecord], what: str) -> int:
 
 def test_all_trials_are_proved(finished: Finished) -> None:
     assert wrong(finished.trials) == []
-    assert len(finished.trials) == 2 * (2 + 4 + 8 + 10)
+    assert len(finished.trials) == 2 * (3 + 4 + 8 + 10)
+
+
+def test_nothing_is_less_than_theory(finished: Finished) -> None:
+    less = [
+        (trial.key, column, trial.metrics[column], least)
+        for trial in finished.trials
+        for column, least in trial.theory.items()
+        if trial.metrics[column] < least
+    ]
+    assert less == []
+    times = {trial.workload: trial.theory["transaction_p50_ns"] for trial in of(finished, "dns", "ipv6")}
+    assert all(time_ns % ROUND_TRIP_NS == 0 for time_ns in times.values())
+
+
+def test_each_link_with_counters_carried_what_theory_says(finished: Finished) -> None:
+    for trial in finished.trials:
+        if trial.workload == "http":
+            continue
+        links = trial.evidence.transactions or ()
+        assert [link.link for link in links] == ["h1-r1", "r1-h2"]
+        # Segmentation offload is on where there is no delay.
+        assert [link.sent is None for link in links] == [True, False]
+        assert trial.metrics["wire_sent_bytes"] == links[1].sent
+        assert (links[1].sent or 0) >= links[1].least_sent
+        assert (links[1].received or 0) >= links[1].least_received
 
 
 @pytest.mark.parametrize("family", ["ipv4", "ipv6"])
 @pytest.mark.parametrize("session", ["full", "resumed"])
 def test_tls_takes_one_round_trip_more_than_tcp(finished: Finished, family: str, session: str) -> None:
-    trials = [trial for trial in of(finished, "tls", family) if trial.levels["session"] == session]
+    trials = [trial for trial in of(finished, "tls", family) if trial.client["kinds"] == {session: 3}]
     assert len(trials) == 1
     assert [round_trips(trials, what) for what in ("connect", "handshake")] == [1, 1]
+
+
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+def test_early_data_are_answered_one_round_trip_after_the_connection(finished: Finished, family: str) -> None:
+    trials = [trial for trial in of(finished, "tls", family) if trial.client["kinds"] == {"early-data": 3}]
+    assert len(trials) == 1
+    assert [round_trips(trials, what) for what in ("connect", "first_byte")] == [1, 2]
 
 
 @pytest.mark.parametrize("family", ["ipv4", "ipv6"])

@@ -11,9 +11,11 @@ from workload_results import (
     EMPTY,
     HTTP_CLIENT,
     HTTP_SERVER,
+    HISTOGRAM,
     QUIC_CLIENT,
     QUIC_RECEIVER,
     QUIC_SENDER,
+    QUIC_SERVER,
     TLS_CLIENT,
     summarise,
     traffic,
@@ -31,7 +33,10 @@ from sixbench.plan.yaml_source import parse_yaml
 
 pytestmark = pytest.mark.computes
 
-TLS_SERVER = {"transactions": 4, "failed": 0}
+TLS_SERVER = {"transactions": 4, "early": 0, "failed": 0}
+
+
+EARLY = {"session": "resumed", "early_data": True}
 
 
 def test_handshakes_have_times_bytes_and_a_rate() -> None:
@@ -59,6 +64,15 @@ def test_handshakes_have_times_bytes_and_a_rate() -> None:
         ),
         ({}, {"kinds": {"full": 2, "full-retried": 1}}, {}, ReasonKind.OTHER_PROTOCOL, "1 full-retried"),
         ({}, {}, {"transactions": 2}, ReasonKind.LEDGER, "client counts 3 handshakes, and the server completed 2"),
+        (
+            EARLY,
+            {"kinds": {"early-data": 2, "early-data-rejected": 1}},
+            {"early": 2},
+            ReasonKind.OTHER_PROTOCOL,
+            "1 early-",
+        ),
+        (EARLY, {"kinds": {"resumed": 3}}, {}, ReasonKind.OTHER_PROTOCOL, "not always early-data"),
+        (EARLY, {"kinds": {"early-data": 3}}, {"early": 2}, ReasonKind.LEDGER, "the server took 2"),
     ],
 )
 def test_a_trial_of_another_protocol_is_invalid(
@@ -67,6 +81,16 @@ def test_a_trial_of_another_protocol_is_invalid(
     [reason] = summarise("tls", params, TLS_CLIENT | client, TLS_SERVER | server).invalid
     assert reason.kind is kind
     assert words in reason.text
+
+
+def test_early_data_that_were_taken_have_an_answer() -> None:
+    client = TLS_CLIENT | {"kinds": {"early-data": 3}, "first_byte": HISTOGRAM}
+    measured = summarise("tls", EARLY, client, TLS_SERVER | {"early": 3})
+    assert (measured.invalid, measured.metrics["first_byte_p50_ns"]) == ([], 20)
+    assert "first_byte_p50_ns" not in summarise("tls", {}, TLS_CLIENT, TLS_SERVER).metrics
+    wrong = WORKLOADS["tls"].wrong({"early_data": True, "count": 1}, frozenset({4}))
+    assert wrong is not None
+    assert wrong.text.endswith("give session: resumed")
 
 
 def test_no_handshake_is_invalid_and_no_zero() -> None:
@@ -82,9 +106,6 @@ def test_what_was_agreed_on_is_as_much_as_was_completed() -> None:
     [expected] = WORKLOADS["tls"].results("client", {})
     with pytest.raises(AgentError, match="not as many as the handshakes"):
         check(expected.form, TLS_CLIENT | {"versions": {"TLSv1_3": 2}}, "run of tls")
-
-
-QUIC_SERVER = {"transactions": 3, "failed": 0, "retries": 0}
 
 
 def test_connections_of_quic_have_times_and_bytes() -> None:
@@ -119,6 +140,8 @@ def test_bulk_over_quic_has_goodput_loss_and_the_size_that_it_found() -> None:
         "quic_loss_ratio": 0.015,
         "datagram_size_bytes": 1452,
         "datagram_search_ns": 30,
+        "datagram_settled_ns": 50,
+        "ecn_marked_ratio": 0,
     }
     without_changes = QUIC_SENDER | {"datagram_changes": [], "datagram_bytes": 1200}
     assert "datagram_search_ns" not in summarise("quic-stream", {}, without_changes, QUIC_RECEIVER).metrics
@@ -205,6 +228,16 @@ def test_pages_that_cannot_be_loaded_are_refused(workload: str, message: str) ->
     with pytest.raises(ExperimentError) as error:
         read_experiment(parse_yaml(f"{HTTP}workloads: [{{http: {workload}}}]", "test.yaml"), MECHANISMS)
     assert message in str(error.value)
+
+
+def test_marks_of_congestion_are_told_and_so_is_a_path_that_clears_them() -> None:
+    marked = {"not_ect": 0, "ect0": 180, "ect1": 0, "ce": 20}
+    measured = summarise("quic-stream", {}, QUIC_SENDER, QUIC_RECEIVER | {"ecn": marked})
+    assert measured.metrics["ecn_marked_ratio"] == 0.1
+    assert measured.notes == ["20 of 200 datagrams came to the server with a mark of congestion (ECN)"]
+    cleared = {"not_ect": 12, "ect0": 0, "ect1": 0, "ce": 0}
+    [note] = summarise("quic-connect", {}, QUIC_CLIENT | {"ecn": cleared}, QUIC_SERVER).notes
+    assert note == "none of 12 datagrams came to the client with ECN, which the other side sends with"
 
 
 def test_answers_have_times_bytes_and_shares() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path as File
 from typing import Literal
 
 import pytest
-from synthetic import both_ways
+from chain_networks import network
 
 from sixbench.mechanisms import MECHANISMS, install
 from sixbench.model.direction import LinkDirection
@@ -15,8 +15,6 @@ from sixbench.model.headers import HEADERS
 from sixbench.model.network import Network
 from sixbench.model.parameter import Scalar
 from sixbench.model.path import Path
-from sixbench.model.topology import Interface, Link, Node, Topology
-from sixbench.plan.addressing import link_ipv4, link_ipv6
 from sixbench.theory import (
     CrossedLink,
     expected,
@@ -40,38 +38,6 @@ IPV6_PATH = Path(name="ipv6", mechanism="native6", family=6)
 
 def hop(mechanism: str, rate_bps: int | None = 100 * MBIT, mtu_bytes: int = 1500) -> CrossedLink:
     return CrossedLink(stack=stack_of(mechanism), mtu_bytes=mtu_bytes, rate_bps=rate_bps)
-
-
-def network(*links: dict[str, object]) -> Topology:
-    """Hosts h0 and hN with routers between, one link after another."""
-    names = [f"n{index}" for index in range(len(links) + 1)]
-    kinds = {name: "host" if name in (names[0], names[-1]) else "router" for name in names}
-    return Topology(
-        nodes={name: Node(name=name, kind="host" if kind == "host" else "router") for name, kind in kinds.items()},
-        links=tuple(
-            Link(
-                **{  # type: ignore[arg-type]
-                    "name": f"link{index}",
-                    "ends": tuple(
-                        Interface(node=node, name=f"eth{1 - position}", ipv4=ipv4, ipv6=ipv6)
-                        for position, (node, ipv4, ipv6) in enumerate(
-                            zip(names[index : index + 2], link_ipv4(index), link_ipv6(index), strict=True)
-                        )
-                    ),
-                    "mtu_bytes": 1500,
-                    **_fields(settings),
-                }
-            )
-            for index, settings in enumerate(links)
-        ),
-    )
-
-
-def _fields(settings: dict[str, object]) -> dict[str, object]:
-    """Fields of a link; a `rate_bps` is that of both directions."""
-    values = {name: value for name, value in settings.items() if name != "rate_bps"}
-    rate_bps = settings.get("rate_bps")
-    return {"directions": both_ways(rate_bps if isinstance(rate_bps, int) else None)} | values
 
 
 def theory(kind: str, params: dict[str, int | str], path: Path, *links: dict[str, object]) -> dict[str, float]:

@@ -13,8 +13,8 @@ use sixbench_traffic::strays::Strays;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
-use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
+use tokio_rustls::{LazyConfigAcceptor, StartHandshake};
 
 use crate::server::Orders;
 use crate::{connecting, name};
@@ -88,11 +88,16 @@ pub async fn shake_hands(
     config: &Arc<ServerConfig>,
     is_ours: &Cell<bool>,
 ) -> io::Result<TlsStream<TcpStream>> {
+    greet(stream, trial, is_ours).await?.into_stream(Arc::clone(config)).await
+}
+
+/// The same up to the client's first message.
+pub async fn greet(stream: TcpStream, trial: &str, is_ours: &Cell<bool>) -> io::Result<StartHandshake<TcpStream>> {
     stream.set_nodelay(true)?;
     let hello = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
     if !hello.client_hello().server_name().is_some_and(|asked| name::is_of_trial(asked, trial)) {
         return Err(io::Error::other("another name"));
     }
     is_ours.set(true);
-    hello.into_stream(Arc::clone(config)).await
+    Ok(hello)
 }

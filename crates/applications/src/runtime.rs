@@ -1,15 +1,11 @@
 //! The runtime of one side of a trial: on the thread that begins it, and gone when that side ends.
 
 use std::future::Future;
-use std::time::Duration;
 
 use sixbench_traffic::error::cancelled;
 use sixbench_traffic::{Cancel, Error, Result};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
-
-/// Time between two looks at the flag that ends a session: other threads raise it, and wake nobody.
-const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Works on this thread until the work is done or the session cancelled. All tasks that the work began are gone when
 /// this returns.
@@ -20,7 +16,7 @@ pub fn block_on<T>(cancel: &Cancel, work: impl Future<Output = Result<T>>) -> Re
         tokio::select! {
             biased;
             result = work => result,
-            () = raised(cancel) => Err(cancelled()),
+            () = cancel.raised() => Err(cancelled()),
         }
     })
 }
@@ -40,10 +36,4 @@ fn runtime() -> Result<Runtime> {
         .enable_all()
         .build()
         .map_err(|e| Error::system("starting the runtime of an application", "epoll_create1", e))
-}
-
-async fn raised(cancel: &Cancel) {
-    while !cancel.is_raised() {
-        tokio::time::sleep(PATIENCE).await;
-    }
 }

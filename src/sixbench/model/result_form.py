@@ -41,6 +41,15 @@ class CpuSample(Form):
     idle_ns: Natural = ABSENT
 
 
+class EcnMarks(Form):
+    """Datagrams that came, by their ECN field (RFC 3168 section 5)."""
+
+    not_ect: Natural
+    ect0: Natural
+    ect1: Natural
+    ce: Natural
+
+
 class Histogram(Form):
     """Values by bucket, and what follows from them; with no values there is nothing but the count."""
 

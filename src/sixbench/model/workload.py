@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from .expectation import NOTHING_FORETOLD, Expectation
 from .identifiers import NAME, require
 from .parameter import Parameter, Params, Scalar, Wrong
 from .placement import Placement
@@ -197,6 +198,7 @@ class WorkloadKind:
         families: those that the two hosts need besides the path's own, by the parameters. The agent's workload gets the
             addresses of all of them.
         flow: what it is to theory and to the counters of fragments; None: nothing that they know.
+        expects: its own part of theory, by its parameters.
         gap_ns: the time from one of the things that `count` counts to the next, where the parameters say it.
         distributions: the histograms that reports draw, by the prefix of their metrics.
         compared_blocks: the blocks by which `measure` compares two families unless it is given a number; 1: a trial
@@ -231,6 +233,7 @@ class WorkloadKind:
     agent_params: Callable[[Params], dict[str, Scalar]] = dict
     is_drawn: Callable[[Params], bool] = lambda _: False
     flow: Flow | None = None
+    expects: Callable[[Params], Expectation] = lambda _: NOTHING_FORETOLD
     gap_ns: Callable[[Params], float | None] = lambda _: None
     distributions: tuple[str, ...] = ()
     compared_blocks: int = COMPARED_BLOCKS

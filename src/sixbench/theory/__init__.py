@@ -11,6 +11,9 @@
               what becomes of a datagram, link by link and node by node
     fragmentation
               a datagram followed through a network: its fragments on each link, and what path MTU discovery costs
+    limits    the size that passes a network, and the rate of its tightest link
+    declared  values of what a workload itself declares (`model.expectation`)
+    exchanges the bytes of a transaction on each link
     expected  theory for the metrics of a trial, as `TrialRecord.theory` keeps it
     expected_amid_changes  the same, where a link changes during the trial
     table     rows for `sixbench theory`; Table 1 of raicu-stack-rtt
@@ -20,8 +23,10 @@ It imports `model` only. Numbers that are not exact are not given. docs/theory.m
 
 from ..model.headers import frame_bytes, wire_bytes
 from .changing import expected_amid_changes
-from .expected import expected, path_mtu
+from .exchanges import exchange_wire_bytes
+from .expected import expected
 from .fragmentation import NotPredicted, predict, settle
+from .limits import path_mtu
 from .packets import Transport, message_packets, tcp_payload_bytes
 from .pieces import POLICIES, Policy
 from .prediction import Attempt, LinkLoad, Prediction, Work

@@ -15,6 +15,8 @@ from .expected import expected
 MAX_ROUND_TRIP_SHARE = 0.01
 """The longest round trip, as a share of the measured time. The receiver sees a change of a link only half a round trip
 later."""
+RATES = ("_bps", "_pps")
+"""The ends of the columns of which a mean over time is a bound."""
 
 
 def expected_amid_changes(
@@ -27,9 +29,10 @@ def expected_amid_changes(
 ) -> dict[str, float]:
     """The values of `expected` for a trial during which links change.
 
-    A value is the mean, over the measured time, of what each state allows. Nothing is given where that would not be a
-    bound: where an MTU changes, where the rates of several links change, where the trial does not last for a time of
-    its own, and where a round trip is longer than a hundredth of the measured time.
+    A rate is the mean, over the measured time, of what each state allows. Any other value is given where it is the same
+    in all states. Nothing is given where that would not be a bound: where an MTU changes, where the rates of several
+    links change, where the trial does not last for a time of its own, and where a round trip is longer than a hundredth
+    of the measured time.
 
     Args:
         changes: the changes in the order of time, each with the complete state of the link from then on.
@@ -56,10 +59,11 @@ def expected_amid_changes(
         max(0, min(end_ns, ends_ns) - max(start_ns, starts_ns)) / (ends_ns - starts_ns)
         for start_ns, end_ns in pairwise(times_ns)
     ]
+    columns = [column for column in values[0] if all(column in entry for entry in values)]
     return {
         column: sum(share * entry[column] for share, entry in zip(shares, values, strict=True))
-        for column in values[0]
-        if all(column in entry for entry in values)
+        for column in columns
+        if column.endswith(RATES) or len({entry[column] for entry in values}) == 1
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..mechanisms import install
+from ..model.expectation import NOTHING_FORETOLD
 from ..model.headers import TCP
 from ..model.network import Network
 from ..model.parameter import Params
@@ -10,10 +11,11 @@ from ..model.path import Path
 from ..model.topology import Topology
 from ..model.workloads import WORKLOADS
 from ..model.workloads.traffic_models import has_constant_gaps, mean_gap_ns, one_size
+from .declared import declared
 from .fragmentation import NotPredicted, predict, settle
+from .limits import limit_bps, loses_at_random, path_mtu
 from .packets import TCP_TIMESTAMPS_BYTES, tcp_payload_bytes
 from .pieces import POLICIES, Policy, header_of
-from .prediction import Attempt
 from .stacks import CrossedLink
 
 
@@ -51,6 +53,9 @@ def expected(kind: str, params: Params, path: Path, topology: Topology, between:
     network = install(path, topology, between)
     if not network.crossings or any(crossing.link.over == "internet" for crossing in network.crossings):
         return {}
+    expectation = WORKLOADS[kind].expects(params)
+    if expectation is not NOTHING_FORETOLD:
+        return declared(WORKLOADS[kind], expectation, network, path.engine)
     if params.get("direction") == "reverse":
         network = network.reversed
     bounds = []
@@ -79,17 +84,8 @@ def _has_rate(part: Network) -> bool:
     return any(crossing.direction.rate_bps is not None for crossing in part.crossings)
 
 
-def path_mtu(network: Network) -> int:
-    """The largest packet of the client that passes every link up to its server or a relay; tunnels count as links."""
-    client = header_of(network.family)
-    return min(
-        crossing.passage.link.mtu_bytes - header_of(crossing.leg.family).size_bytes + client.size_bytes
-        for crossing in network.parts[0].crossings
-    )
-
-
 def _stream(params: Params, network: Network, engine: str | None) -> dict[str, float]:
-    if params.get("direction") == "both" or _loses_at_random(network):
+    if params.get("direction") == "both" or loses_at_random(network):
         return {}
     mss_bytes = params.get("mss_bytes")
     hop = CrossedLink(stack=(header_of(network.family),), mtu_bytes=path_mtu(network))
@@ -99,18 +95,8 @@ def _stream(params: Params, network: Network, engine: str | None) -> dict[str, f
         return {}
     segment_bytes = TCP.size_bytes + TCP_TIMESTAMPS_BYTES + payload_bytes
     settled = settle(network, segment_bytes, "set", engine)[-1]
-    limit_bps = _exact(settled, payload_bytes)
-    return {} if limit_bps is None else {"goodput_bps": limit_bps}
-
-
-def _loses_at_random(network: Network) -> bool:
-    """True if a link on the way loses packets by chance, at any moment of a trial."""
-    states = (
-        state[0 if crossing.link.ends[0].node == crossing.near else 1]
-        for crossing in network.crossings
-        for state in crossing.link.states
-    )
-    return any(direction.impairments.loses_at_random for direction in states)
+    goodput_bps = limit_bps(settled, payload_bytes)
+    return {} if goodput_bps is None else {"goodput_bps": goodput_bps}
 
 
 def _datagrams(params: Params, network: Network, engine: str | None) -> dict[str, float]:
@@ -124,7 +110,9 @@ def _datagrams(params: Params, network: Network, engine: str | None) -> dict[str
         raise NotPredicted("datagrams that do not arrive have no goodput")
     bounds_bps = []
     if any(load.crossing.direction.rate_bps is not None for load in settled[0].loads):
-        limits_bps = [limit for limit in (_exact(attempt, datagram_bytes) for attempt in settled) if limit is not None]
+        limits_bps = [
+            limit for limit in (limit_bps(attempt, datagram_bytes) for attempt in settled) if limit is not None
+        ]
         if len(limits_bps) < len(settled):
             return {}
         bounds_bps.append(max(limits_bps))
@@ -134,16 +122,3 @@ def _datagrams(params: Params, network: Network, engine: str | None) -> dict[str
     if not bounds_bps:
         return {}
     return {"goodput_bps": min(bounds_bps), "packets_rate_pps": min(bounds_bps) / (8 * datagram_bytes)}
-
-
-def _exact(attempt: Attempt, payload_bytes: int) -> float | None:
-    """The limit of the tightest link, unless packets may come to it in the super-packets of segmentation offload; None:
-    there is none, or nothing arrives."""
-    if attempt.outcome != "delivered":
-        return None
-    limits_bps = enumerate(load.limit_bps(payload_bytes) for load in attempt.loads)
-    known = [(limit, index) for index, limit in limits_bps if limit is not None]
-    if not known:
-        return None
-    limit_bps, index = min(known)
-    return None if any(load.crossing.link.offload_on for load in attempt.loads[: index + 1]) else limit_bps

@@ -86,7 +86,7 @@ pub fn serve(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Resul
             let (port, authority) = (listening.port, listening.authority.clone());
             RuntimeServer::start(NAME, port, Some(authority), cancel, move |mut orders| async move {
                 let answering = answering();
-                let quic = listening.open()?;
+                let (quic, _) = listening.open()?;
                 let (_, open) = quic::accept(&quic, &trial, false, &answering, &answering.served, &mut orders).await;
                 // The client has ended: what is still open is a stranger's, or was given up.
                 drop(open);

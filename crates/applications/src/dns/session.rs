@@ -78,7 +78,7 @@ impl Opener {
             Transport::Https => Over::Https(Connector::new(NAME, endpoint, protocol)?),
             Transport::Quic => {
                 let config = quic::client_config(secured::client(NAME, endpoint)?, protocol, quic::short_transport())?;
-                Over::Quic(quic::client(endpoint, Buffers::default())?, config)
+                Over::Quic(quic::client(endpoint, Buffers::default())?.0, config)
             }
         };
         let retry = Duration::from_nanos(settings.retry_after_ns);

@@ -45,7 +45,7 @@ pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result
         let listening = quic::listen(NAME, endpoint, protocol, CHAIN_BYTES, Buffers::default(), transport())?;
         let (port, authority) = (listening.port, listening.authority.clone());
         return RuntimeServer::start(NAME, port, Some(authority), cancel, move |mut orders| async move {
-            let (serving, quic) = (Serving::new(&trial, &settings), listening.open()?);
+            let (serving, quic) = (Serving::new(&trial, &settings), listening.open()?.0);
             let (_, open) = quic::accept(&quic, &trial, false, &serving, &serving.served, &mut orders).await;
             // The client has ended: what is still open is a stranger's, or was given up.
             drop(open);

@@ -101,7 +101,7 @@ impl Opener {
         let over = match version {
             Version::Three => {
                 let config = quic::client_config(secured::client(NAME, endpoint)?, protocol, server::transport())?;
-                Over::Quic(quic::client(endpoint, Buffers::default())?, config)
+                Over::Quic(quic::client(endpoint, Buffers::default())?.0, config)
             }
             _ if settings.tls => Over::Tls(Connector::new(NAME, endpoint, protocol)?),
             _ => Over::Tcp,

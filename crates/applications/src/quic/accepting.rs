@@ -16,6 +16,8 @@ use crate::server::Orders;
 pub struct Served {
     /// Connections that were not.
     pub unserved: Unserved,
+    /// Connections that the trial's peer began.
+    pub connections: Cell<u64>,
     /// Retry packets (RFC 9000 section 8.1.2).
     pub retries: Cell<u64>,
 }
@@ -67,5 +69,7 @@ fn admit(incoming: Incoming, trial: &Endpoint, retries: bool, served: &Served) -
         let _ = incoming.retry();
         return None;
     }
-    incoming.accept().inspect_err(|_| served.unserved.fail(false)).ok()
+    let connecting = incoming.accept().inspect_err(|_| served.unserved.fail(false)).ok()?;
+    increase(&served.connections);
+    Some(connecting)
 }

@@ -3,7 +3,9 @@
 
 mod accepting;
 mod failure;
+mod marks;
 
+use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 
@@ -16,12 +18,16 @@ use sixbench_traffic::{Certificate, Endpoint, Error, Result, datagram_socket};
 
 pub use accepting::{Handle, Served, accept};
 pub use failure::of_connection;
+pub use marks::{MarkCount, Marks};
 
 use crate::failure::Failure;
 use crate::{certificates, name, trust};
 
 /// The protocol over QUIC of workloads that measure QUIC itself (ALPN, RFC 7301).
 pub const PROTOCOL: &[u8] = b"sixbench";
+
+/// The longest payload of UDP (RFC 768, over IPv6).
+const LARGEST_DATAGRAM_BYTES: u16 = 65_527;
 
 /// The server's side before its runtime: a bound socket, its port, and the settings.
 pub struct Listening {
@@ -66,18 +72,25 @@ pub fn listen(
 }
 
 impl Listening {
-    /// The endpoint, in this thread's runtime.
-    pub fn open(self) -> Result<quinn::Endpoint> {
-        quinn::Endpoint::new(EndpointConfig::default(), Some(self.config), self.socket, Arc::new(TokioRuntime))
-            .map_err(|e| Error::system("opening a server of QUIC", "setsockopt", e))
+    /// The endpoint, in this thread's runtime, and the marks of what comes.
+    pub fn open(self) -> Result<(quinn::Endpoint, MarkCount)> {
+        open(self.socket, Some(self.config)).map_err(|e| Error::system("opening a server of QUIC", "setsockopt", e))
     }
 }
 
-/// A client's endpoint on a socket of its own, in this thread's runtime.
-pub fn client(endpoint: &Endpoint, buffers: Buffers) -> Result<quinn::Endpoint> {
+/// A client's endpoint on a socket of its own, in this thread's runtime, and the marks of what comes.
+pub fn client(endpoint: &Endpoint, buffers: Buffers) -> Result<(quinn::Endpoint, MarkCount)> {
     let socket = datagram_socket::udp(endpoint.address, buffers, Df::Clear)?;
-    quinn::Endpoint::new(EndpointConfig::default(), None, socket.into(), Arc::new(TokioRuntime))
-        .map_err(|e| Error::system("opening a client of QUIC", "setsockopt", e))
+    open(socket.into(), None).map_err(|e| Error::system("opening a client of QUIC", "setsockopt", e))
+}
+
+fn open(socket: UdpSocket, config: Option<ServerConfig>) -> io::Result<(quinn::Endpoint, MarkCount)> {
+    let (socket, marks) = marks::counted(socket)?;
+    let mut endpoint = EndpointConfig::default();
+    // An end takes whatever the path carries; how much the other one looks for is its own setting.
+    endpoint.max_udp_payload_size(LARGEST_DATAGRAM_BYTES).map_err(io::Error::other)?;
+    let runtime = Arc::new(TokioRuntime);
+    Ok((quinn::Endpoint::new_with_abstract_socket(endpoint, config, socket, runtime)?, marks))
 }
 
 /// The client's settings; it offers version 1 alone (RFC 9000).
@@ -123,5 +136,5 @@ pub fn peer(endpoint: &Endpoint) -> SocketAddr {
 }
 
 fn preparing(what: &str, cause: impl std::error::Error + Send + Sync + 'static) -> Error {
-    Error::system(format!("preparing {what}"), "encrypt", std::io::Error::other(cause))
+    Error::system(format!("preparing {what}"), "encrypt", io::Error::other(cause))
 }

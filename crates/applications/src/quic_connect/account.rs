@@ -10,6 +10,7 @@ use sixbench_measure::histogram::{Times, TimesTally};
 use sixbench_traffic::Window;
 
 use crate::loops::Round;
+use crate::quic::Marks;
 
 /// A connection that succeeded.
 pub struct Opened {
@@ -21,6 +22,10 @@ pub struct Opened {
     pub sent: UdpStats,
     /// UDP that came.
     pub received: UdpStats,
+    /// Packets that were sent, several of which may be in a datagram.
+    pub sent_packets: u64,
+    /// Those of them that were taken for lost.
+    pub lost_packets: u64,
     /// The kind of handshake: `full`, `resumed`, or `0-rtt` where the server took data of the first flight.
     pub kind: &'static str,
     /// The protocol over QUIC that both agreed on.
@@ -36,6 +41,8 @@ pub struct Connections {
     received_datagrams: u64,
     sent_bytes: u64,
     received_bytes: u64,
+    sent_packets: u64,
+    lost_packets: u64,
     kinds: BTreeMap<&'static str, u64>,
     protocols: BTreeMap<String, u64>,
 }
@@ -49,6 +56,8 @@ impl Connections {
         self.received_datagrams += opened.received.datagrams;
         self.sent_bytes += opened.sent.bytes;
         self.received_bytes += opened.received.bytes;
+        self.sent_packets += opened.sent_packets;
+        self.lost_packets += opened.lost_packets;
         *self.kinds.entry(opened.kind).or_default() += 1;
         *self.protocols.entry(opened.protocol).or_default() += 1;
     }
@@ -73,14 +82,17 @@ pub struct ClientResult {
     received_datagrams: u64,
     sent_bytes: u64,
     received_bytes: u64,
+    sent_packets: u64,
+    lost_packets: u64,
+    ecn: Marks,
     kinds: BTreeMap<&'static str, u64>,
     protocols: BTreeMap<String, u64>,
     cpu: cpu::Span,
 }
 
 impl ClientResult {
-    /// The result of a measured round after a warm-up of so many connections.
-    pub fn new(round: Round<Connections>, warmup_transactions: u64, cpu: cpu::Span) -> Self {
+    /// The result of a measured round after a warm-up of so many connections; `ecn` has the marks of all of them.
+    pub fn new(round: Round<Connections>, warmup_transactions: u64, ecn: Marks, cpu: cpu::Span) -> Self {
         let Round { account, failed, window } = round;
         Self {
             window,
@@ -93,6 +105,9 @@ impl ClientResult {
             received_datagrams: account.received_datagrams,
             sent_bytes: account.sent_bytes,
             received_bytes: account.received_bytes,
+            sent_packets: account.sent_packets,
+            lost_packets: account.lost_packets,
+            ecn,
             kinds: account.kinds,
             protocols: account.protocols,
             cpu,

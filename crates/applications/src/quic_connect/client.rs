@@ -15,6 +15,7 @@ use super::account::{ClientResult, Connections, Opened};
 use super::{NAME, REQUEST, RESPONSE, Session, Settings};
 use crate::failure::Failure;
 use crate::loops::{self, Patience, Repeat};
+use crate::quic::{MarkCount, Marks};
 use crate::trust::Verified;
 use crate::{name, quic, runtime, trust};
 
@@ -32,7 +33,8 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
         let (workers, warmup) = loops::warm_up(workers, settings.warmup_ns, &patience).await?;
         let from = cpu::sample();
         let (workers, round) = loops::repeat(workers, settings.limit, &patience).await?;
-        let result = ClientResult::new(round, warmup.count(), cpu::Span { from, to: cpu::sample() });
+        let marks = workers.iter().map(|worker| worker.marks.marks()).fold(Marks::default(), Marks::and);
+        let result = ClientResult::new(round, warmup.count(), marks, cpu::Span { from, to: cpu::sample() });
         for worker in workers {
             // A close that cannot be sent in this time is lost.
             let _ = timeout(PARTING, worker.quic.wait_idle()).await;
@@ -44,6 +46,7 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
 /// One of those that connect, with a socket and tickets of its own.
 struct Client {
     quic: quinn::Endpoint,
+    marks: MarkCount,
     config: ClientConfig,
     endpoint: Endpoint,
     name: String,
@@ -58,8 +61,10 @@ impl Client {
         if settings.session == Session::Full {
             tls.resumption = Resumption::disabled();
         }
+        let (quic, marks) = quic::client(endpoint, Buffers::default())?;
         Ok(Self {
-            quic: quic::client(endpoint, Buffers::default())?,
+            quic,
+            marks,
             config: quic::client_config(tls, quic::PROTOCOL, quic::short_transport())?,
             endpoint: endpoint.clone(),
             name: name::of_trial(&endpoint.token),
@@ -156,6 +161,8 @@ fn opened(connection: &Connection, handshake_ns: u64, first_byte_ns: u64, kind: 
         first_byte_ns,
         sent: stats.udp_tx,
         received: stats.udp_rx,
+        sent_packets: stats.path.sent_packets,
+        lost_packets: stats.path.lost_packets,
         kind,
         protocol: String::from_utf8_lossy(&protocol).into_owned(),
     })

@@ -13,7 +13,7 @@ use sixbench_traffic::{Cancel, Endpoint, Result, Server};
 use tokio::time::timeout;
 
 use super::{NAME, REQUEST, RESPONSE, Settings};
-use crate::quic::{self, Handle, Served};
+use crate::quic::{self, Handle, Marks, Served};
 use crate::server::{Orders, RuntimeServer};
 
 /// Listens, with certificates that are made now.
@@ -30,7 +30,7 @@ pub fn serve(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Resul
     let (endpoint, retry) = (endpoint.clone(), settings.retry);
     let longest = Duration::from_nanos(settings.timeout_ns);
     RuntimeServer::start(NAME, port, Some(authority), cancel, move |mut orders: Orders| async move {
-        let quic = listening.open()?;
+        let (quic, marks) = listening.open()?;
         let answering = Rc::new(Answering { longest, transactions: Cell::new(0), served: Served::default() });
         let served = &answering.served;
         let (_, open) = quic::accept(&quic, &endpoint, retry, &answering, served, &mut orders).await;
@@ -38,8 +38,10 @@ pub fn serve(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Resul
         drop(open);
         Ok(ServerResult {
             transactions: answering.transactions.get(),
+            connections: served.connections.get(),
             failed: served.unserved.failed.get(),
             retries: served.retries.get(),
+            ecn: marks.marks(),
             strays: served.unserved.strays(),
         })
     })
@@ -49,8 +51,10 @@ pub fn serve(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Resul
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ServerResult {
     transactions: u64,
+    connections: u64,
     failed: u64,
     retries: u64,
+    ecn: Marks,
     strays: Strays,
 }
 

@@ -15,6 +15,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use super::discovery::{Change, SizeSearch};
 use super::{NAME, Settings};
 use crate::failure::Failure;
+use crate::quic::Marks;
 use crate::{name, quic, runtime, trust};
 
 /// Bytes written at a time.
@@ -40,7 +41,7 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
     let peer = quic::peer(endpoint);
     let doing = || format!("sending by QUIC to {peer}");
     runtime::block_on(cancel, async {
-        let quic = quic::client(endpoint, settings.buffers)?;
+        let (quic, marks) = quic::client(endpoint, settings.buffers)?;
         let config = quic::client_config(tls, quic::PROTOCOL, settings.transport())?;
         let longest = Duration::from_nanos(settings.timeout_ns);
         let began_ns = clock::monotonic_ns();
@@ -57,7 +58,7 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
         let sent = sent.map_err(|failure| lost(&doing(), &failure))?;
         connection.close(VarInt::from_u32(0), b"");
         quic.wait_idle().await;
-        Ok(ClientResult { handshake_ns, sent })
+        Ok(ClientResult { handshake_ns, ecn: marks.marks(), sent })
     })
 }
 
@@ -76,6 +77,7 @@ struct Sending<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ClientResult {
     handshake_ns: u64,
+    ecn: Marks,
     #[serde(flatten)]
     sent: Sent,
 }
@@ -88,6 +90,8 @@ struct Sent {
     quic: Counts,
     datagram_bytes: u16,
     datagram_changes: Vec<Change>,
+    /// Time since the watch began at which the search for the size had ended; absent where it was still going on.
+    datagram_settled_ns: Option<u64>,
     series: Columns,
     cpu: cpu::Span,
 }
@@ -153,6 +157,7 @@ impl<'a> Sending<'a> {
             sent_bytes,
             quic: self.connection.stats().into(),
             datagram_bytes: search.datagram_bytes,
+            datagram_settled_ns: search.settled_ns(),
             datagram_changes: search.changes,
             series: Columns {
                 t_ns: series.ends_ns(measured_ns),

@@ -5,6 +5,7 @@ mod discovery;
 mod server;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use quinn::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn::{IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
@@ -23,6 +24,10 @@ const BUFFER_BYTES: usize = 4 << 20;
 const LARGEST_BYTES: u64 = 1_472;
 /// The datagrams that a connection begins with (RFC 9000 section 14).
 const FIRST_BYTES: u16 = 1_200;
+
+/// Time from a black hole that quinn supposes to its next search. A full queue loses whole bursts of packets, which may
+/// look like one; by quinn's default the rest of a trial would go in the shortest datagrams.
+const COOLDOWN: Duration = Duration::from_secs(1);
 
 /// The workload.
 pub struct QuicStream;
@@ -102,7 +107,7 @@ impl Settings {
     /// The settings of both ends.
     fn transport(&self) -> TransportConfig {
         let mut discovery = MtuDiscoveryConfig::default();
-        discovery.upper_bound(self.largest_bytes).minimum_change(1);
+        discovery.upper_bound(self.largest_bytes).minimum_change(1).black_hole_cooldown(COOLDOWN);
         let congestion: Arc<dyn ControllerFactory + Send + Sync> = match self.congestion {
             Congestion::Cubic => Arc::new(CubicConfig::default()),
             Congestion::Bbr => Arc::new(BbrConfig::default()),
@@ -114,7 +119,7 @@ impl Settings {
             .mtu_discovery_config((self.largest_bytes > FIRST_BYTES).then_some(discovery))
             .congestion_controller_factory(congestion)
             .enable_segmentation_offload(self.offload)
-            .max_idle_timeout(IdleTimeout::try_from(std::time::Duration::from_nanos(self.timeout_ns)).ok())
+            .max_idle_timeout(IdleTimeout::try_from(Duration::from_nanos(self.timeout_ns)).ok())
             .stream_receive_window(VarInt::from_u32(WINDOW_BYTES))
             .receive_window(VarInt::from_u32(WINDOW_BYTES))
             .send_window(WINDOW_BYTES.into());

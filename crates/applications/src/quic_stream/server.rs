@@ -16,7 +16,7 @@ use sixbench_traffic::{Cancel, Endpoint, Result, Server, Window};
 use tokio::time::timeout;
 
 use super::{CHAIN_BYTES, NAME, Settings};
-use crate::quic::{self, Handle, Served};
+use crate::quic::{self, Handle, Marks, Served};
 use crate::server::{Orders, RuntimeServer};
 
 /// Listens, with certificates that are made now.
@@ -25,7 +25,7 @@ pub fn serve(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Resul
     let (port, authority) = (listening.port, listening.authority.clone());
     let (endpoint, settings) = (endpoint.clone(), settings.clone());
     RuntimeServer::start(NAME, port, Some(authority), cancel, move |mut orders: Orders| async move {
-        let quic = listening.open()?;
+        let (quic, marks) = listening.open()?;
         let receiving = Rc::new(Receiving {
             longest: Duration::from_nanos(settings.timeout_ns),
             endpoint: endpoint.clone(),
@@ -46,7 +46,13 @@ pub fn serve(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Resul
             .received
             .take()
             .ok_or_else(|| peer_lost(format!("receiving by QUIC at {}", endpoint.address), "did not end its stream"))?;
-        Ok(ServerResult { received, failed: served.unserved.failed.get(), strays: served.unserved.strays() })
+        Ok(ServerResult {
+            received,
+            connections: served.connections.get(),
+            ecn: marks.marks(),
+            failed: served.unserved.failed.get(),
+            strays: served.unserved.strays(),
+        })
     })
 }
 
@@ -55,6 +61,8 @@ pub fn serve(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Resul
 pub struct ServerResult {
     #[serde(flatten)]
     received: Received,
+    connections: u64,
+    ecn: Marks,
     failed: u64,
     strays: Strays,
 }

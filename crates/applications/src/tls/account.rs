@@ -17,7 +17,9 @@ pub struct Handshake {
     pub connect_ns: u64,
     /// Time from then until the client had verified the server.
     pub handshake_ns: u64,
-    /// Bytes until then.
+    /// Time from the connection's begin until the answer to early data came; absent where none were taken.
+    pub first_byte_ns: Option<u64>,
+    /// Bytes until the handshake's end.
     pub handshake: Carried,
     /// Bytes of the whole connection.
     pub connection: Carried,
@@ -25,7 +27,8 @@ pub struct Handshake {
     pub version: String,
     /// The cipher suite, by its name.
     pub cipher: String,
-    /// The kind of handshake: `full`, `full-retried` or `resumed`.
+    /// The kind of handshake: `full`, `full-retried` or `resumed`; with early data `early-data`, or
+    /// `early-data-rejected` where the server did not take them.
     pub kind: &'static str,
 }
 
@@ -35,6 +38,7 @@ pub struct Handshakes {
     connect: Times,
     handshake: Times,
     transaction: Times,
+    first_byte: Times,
     in_handshakes: Carried,
     in_connections: Carried,
     versions: BTreeMap<String, u64>,
@@ -48,6 +52,9 @@ impl Handshakes {
         self.connect.record(shaken.connect_ns);
         self.handshake.record(shaken.handshake_ns);
         self.transaction.record(shaken.connect_ns + shaken.handshake_ns);
+        if let Some(first_byte_ns) = shaken.first_byte_ns {
+            self.first_byte.record(first_byte_ns);
+        }
         add(&mut self.in_handshakes, shaken.handshake);
         add(&mut self.in_connections, shaken.connection);
         *self.versions.entry(shaken.version).or_default() += 1;
@@ -77,6 +84,7 @@ pub struct ClientResult {
     connect: TimesTally,
     handshake: TimesTally,
     transaction: TimesTally,
+    first_byte: TimesTally,
     handshake_sent_bytes: u64,
     handshake_received_bytes: u64,
     sent_bytes: u64,
@@ -99,6 +107,7 @@ impl ClientResult {
             connect: account.connect.tally(),
             handshake: account.handshake.tally(),
             transaction: account.transaction.tally(),
+            first_byte: account.first_byte.tally(),
             handshake_sent_bytes: account.in_handshakes.sent,
             handshake_received_bytes: account.in_handshakes.received,
             sent_bytes: account.in_connections.sent,

@@ -1,13 +1,16 @@
 //! `tls`: connections of TCP, each with a handshake of TLS 1.3 and no data.
 //!
 //! The client asks for the trial's name, so the first flight proves that it is of the trial. When the handshake is over
-//! it closes, and reads what the server still sends (tickets for further sessions) until that has closed too.
+//! it closes, and reads what the server still sends (tickets for further sessions) until that has closed too. With
+//! early data (RFC 8446 section 2.3) its first flight has a byte, and the server answers that with its first flight.
 
 mod account;
 mod client;
+mod early;
 mod server;
 
 use serde_json::{Value, json};
+use sixbench_traffic::error::bad_params;
 use sixbench_traffic::params::{self, Limit, Params, SECOND_NS};
 use sixbench_traffic::{Cancel, Endpoint, Result, Server, TypedWorkload, only};
 
@@ -51,6 +54,8 @@ enum Session {
     Full,
     /// The client has a ticket of an earlier session (RFC 8446 section 2.2), and a new exchange of keys.
     Resumed,
+    /// Besides, it asks in its first flight (RFC 8446 section 2.3).
+    Early,
 }
 
 /// `params`, read and checked.
@@ -63,14 +68,26 @@ struct Settings {
     chain_bytes: usize,
 }
 
+/// The byte that the client asks with in early data, and the server's answer.
+const REQUEST: &[u8] = b"?";
+const RESPONSE: &[u8] = b"!";
+
 impl Settings {
     fn read(params: &mut Params<'_>) -> Result<Self> {
+        let session = params.choice("session", &[("full", Session::Full), ("resumed", Session::Resumed)])?;
+        let session = match (session, params.flag("early_data", false)?) {
+            (Session::Resumed, true) => Session::Early,
+            (Session::Full, true) => {
+                return Err(bad_params(NAME, "`early_data` needs a `session` that is resumed"));
+            }
+            (session, _) => session,
+        };
         Ok(Self {
             limit: params.limit(&["duration_ns", "count"])?,
             warmup_ns: params.time_ns("warmup_ns", 0, 0)?,
             timeout_ns: params.time_ns("timeout_ns", 1, 2 * SECOND_NS)?,
             in_flight: params.integer_or("in_flight", 1..=MAX_IN_FLIGHT, 1)? as usize,
-            session: params.choice("session", &[("full", Session::Full), ("resumed", Session::Resumed)])?,
+            session,
             chain_bytes: params.size_or("chain_bytes", 1_280..=16_384, DEFAULT_CHAIN_BYTES)?,
         })
     }

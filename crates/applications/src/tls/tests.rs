@@ -40,6 +40,30 @@ fn resumed_handshakes_carry_no_certificates() {
 }
 
 #[test]
+fn early_data_are_asked_with_and_answered_in_the_first_flights() {
+    for address in LOOPBACK {
+        let params = json!({"count": 30, "session": "resumed", "early_data": true, "in_flight": 3});
+        let (client, server) = trial(&Tls, address, &params);
+        assert_eq!((&client["kinds"], &client["failed"]), (&json!({"early-data": 30}), &json!({})));
+        assert_eq!((&client["first_byte"]["count"], &server["early"]), (&json!(30), &json!(30)));
+        assert!(client["first_byte"]["min"].as_u64() >= client["connect"]["min"].as_u64());
+    }
+}
+
+#[test]
+fn early_data_that_the_server_does_not_take_are_told() {
+    let early = json!({"count": 5, "session": "resumed", "early_data": true});
+    let server = serve(&Tls, LOOPBACK[0], &json!({"count": 5, "session": "resumed"}));
+    let client = run(&Tls, &client_of(&*server, LOOPBACK[0]), &early);
+    assert_eq!(client["transactions"], 0);
+    assert_eq!(client["failed"], json!({"no-ticket": 5}));
+    assert_eq!(finish(server)["early"], 0);
+    let params = json!({"count": 1, "session": "full", "early_data": true});
+    let refused = Workload::run(&Tls, &endpoint(LOOPBACK[0], 9, None), &params, &Cancel::default()).unwrap_err();
+    assert_eq!(refused.code, Code::BadParams);
+}
+
+#[test]
 fn a_longer_chain_is_more_bytes_from_the_server_and_no_more_to_it() {
     let bytes = |chain: u64| {
         let (client, _) = trial(&Tls, LOOPBACK[1], &json!({"count": 5, "chain_bytes": chain}));
@@ -89,22 +113,21 @@ fn server_that(does: impl Fn(TcpStream) + Send + 'static) -> u16 {
 #[test]
 fn peers_that_speak_no_tls_are_failures_by_reason() {
     let authority = crate::certificates::chain("a.sixbench.test", 1_536).unwrap().authority;
-    let run_for = |timeout_ns: u64, port| {
+    let run = |port, timeout_ns| {
         let params = json!({"count": 2, "timeout_ns": timeout_ns});
         let client = endpoint(LOOPBACK[0], port, Some(authority.clone()));
         run(&Tls, &client, &params)["failed"].clone()
     };
-    let run = |port| run_for(60 * SECOND_NS, port);
-    assert_eq!(run_for(SECOND_NS / 20, server_that(std::mem::forget)), json!({"timeout": 2}));
+    assert_eq!(run(server_that(std::mem::forget), SECOND_NS / 20), json!({"timeout": 2}));
     let closing = server_that(|mut stream| {
         let _ = stream.read(&mut [0; 2_000]);
     });
-    assert_eq!(run(closing), json!({"closed": 2}));
+    assert_eq!(run(closing, 60 * SECOND_NS), json!({"closed": 2}));
     let lying = server_that(|mut stream| {
         let _ = stream.read(&mut [0; 2_000]);
         let _ = std::io::Write::write_all(&mut stream, b"HTTP/1.1 400 Bad Request\r\n\r\n");
     });
-    assert_eq!(run(lying), json!({"tls": 2}));
+    assert_eq!(run(lying, 60 * SECOND_NS), json!({"tls": 2}));
 }
 
 #[test]

@@ -34,6 +34,7 @@ from .sessions import SessionWitness
 from .slowness import SlownessWitness
 from .strays import StrayWitness
 from .timers import TimerWitness
+from .transactions import TransactionWitness
 from .translators import TranslatorWitness
 from .tunnels import TunnelWitness
 from .witness import Waiting, Witness
@@ -51,6 +52,7 @@ WITNESSES: tuple[type[Witness], ...] = (
     ProgramWitness,
     TimerWitness,
     LossWitness,
+    TransactionWitness,
     TunnelWitness,
     TranslatorWitness,
     SlownessWitness,

@@ -26,6 +26,7 @@ from .programs import ProgramUse
 from .relays import RelayCounters
 from .sessions import TrackedSessions
 from .timers import LateTimers
+from .transactions import TransactionLink
 from .translators import TranslatorCounters
 from .tunnels import TunnelCounters
 
@@ -50,6 +51,7 @@ class Evidence(Kept):
         versions: what programs of others that ran in nodes, such as resolvers, said of their versions.
         relays: the relays by node.
         programs: what programs under test used, by node.
+        transactions: the bytes of each on the links of the way, where the workload says what they are.
         sessions: of the nodes that keep state.
         arrived: the segments of TCP that came to each host, and those that nobody of the trial sent.
         timers: those of links' rates, by link and the node that sends.
@@ -75,6 +77,7 @@ class Evidence(Kept):
     versions: dict[Name, dict[Name, Name]] | None = None
     relays: dict[Name, RelayCounters] | None = None
     programs: dict[Name, ProgramUse] | None = None
+    transactions: Annotated[tuple[TransactionLink, ...], Field(max_length=MAX_ITEMS)] | None = None
     sessions: dict[Name, TrackedSessions] | None = None
     losses: Losses | None = None
     arrived: dict[Name, ArrivedSegments] | None = None

@@ -42,15 +42,28 @@ HANDSHAKE_TIMES = tuple(
 """From the client's first byte of the handshake until the client has verified the server."""
 
 FIRST_BYTE_TIMES = tuple(
-    times("first_byte", "Time to the first byte of the answer", "RFC 9000 section 17.2", "mean", "p50", "p99")
+    times(
+        *("first_byte", "Time to the first byte of the answer", "RFC 9000 section 17.2, RFC 8446 section 2.3"),
+        *("mean", "p50", "p99"),
+    )
 )
 """From before the first packet of what a connection is opened for, where it is opened, until the answer begins."""
+
+WIRE_BYTES = (
+    metric("wire_sent", "bytes", "lower", "Bytes on the wire of a transaction, to the server", "IEEE 802.3, RFC 5166"),
+    metric(
+        "wire_received", "bytes", "lower", "Bytes on the wire of a transaction, from the server", "IEEE 802.3, RFC 5166"
+    ),
+)
+"""On the link on which theory expects most: with all headers, retransmissions, acknowledgements, and what closes a
+connection."""
 
 METRICS = (
     *HANDSHAKE_TIMES,
     *FIRST_BYTE_TIMES,
     metric("handshake_sent", "bytes", "lower", "Bytes of a handshake to the server", "RFC 8446 section 4"),
     metric("handshake_received", "bytes", "lower", "Bytes of a handshake from the server", "RFC 8446 section 4"),
+    *WIRE_BYTES,
 )
 """The metrics that these workloads alone have."""
 
@@ -82,6 +95,26 @@ def same_at_both_ends(measured: TrialMeasurements, client: Result, server: Resul
     if completed < counted:
         words = f"the client counts {counted} {what}, and the server completed {completed}"
         measured.reject(ReasonKind.LEDGER, words)
+
+
+def marks(measured: TrialMeasurements, results: Mapping[str, Result]) -> None:
+    """Remarks on the datagrams of QUIC that came to each side with a mark of congestion, and on a path that has cleared
+    the field of all of them, though quinn sends with ECT(0) (RFC 9000 section 13.4).
+
+    Args:
+        results: by side.
+    """
+    for side, result in results.items():
+        ecn = result["ecn"]
+        datagrams = sum(ecn.values())
+        if ecn["ce"]:
+            measured.notes.append(
+                f"{ecn['ce']} of {datagrams} datagrams came to the {side} with a mark of congestion (ECN)"
+            )
+        elif datagrams and datagrams == ecn["not_ect"]:
+            measured.notes.append(
+                f"none of {datagrams} datagrams came to the {side} with ECN, which the other side sends with"
+            )
 
 
 def failures(measured: TrialMeasurements, client: Result, what: str) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
+from ..expectation import Expectation, TransactionTraffic
 from ..parameter import Parameter, Params
 from ..quantity import metric, share, times
 from ..workload import CONNECTION_PACKETS, Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind
 from .applications import IN_FLIGHT, agreed, failures, same_at_both_ends
 from .common import COUNT, DURATION, SECOND_NS, SHORT_WARMUP, TIMEOUT, histogram, of_one_length, transactions
+from .quic_packets import handshake_datagrams, stream_bytes
 from .tls import VERSION
+from .tls_messages import NAME_BYTES, RECORD_BYTES, over_tcp
 
 if TYPE_CHECKING:
     from ..form import Form
@@ -97,6 +100,67 @@ def _without_truncated(client: Result, over: str) -> dict[str, int]:
     return protocols
 
 
+QUESTION_BYTES = 12 + (1 + 12 + 1 + NAME_BYTES + 1) + 4 + 11
+"""A question's header, its name of 12 digits in the trial's zone, type and class (RFC 1035 section 4.1), and the record
+of EDNS (RFC 6891 section 6.1.2)."""
+LENGTH_BYTES = 2
+"""The length before a message in a stream (RFC 1035 section 4.2.2, RFC 9250 section 4.2)."""
+CHAIN_BYTES = 1536
+HTTP_FRAME_BYTES = 9
+"""The header of a frame of HTTP/2 (RFC 9113 section 4.1)."""
+PREFACE_BYTES = 24 + HTTP_FRAME_BYTES
+"""The preface of an HTTP/2 connection, with the client's empty settings (RFC 9113 section 3.4)."""
+
+_SESSION_ROUND_TRIPS = {"udp": 0, "tcp": 1, "tls": 2, "https": 2, "quic": 1}
+
+
+def _expects(params: Params) -> Expectation:
+    """The round trips of the transport, and one for the answer (RFC 7766, 7858, 8484 and 9250). A truncated answer
+    takes two more."""
+    over, answer_bytes = str(OVER.of(params)), int(ANSWER.of(params))
+    is_new = CONNECTION.of(params) == "new"
+    is_truncated = over == "udp" and answer_bytes > int(EDNS.of(params))
+    session = _SESSION_ROUND_TRIPS[over] if is_new else 0
+    response = 3 if is_truncated else 1
+    exchange = None if is_truncated else _exchange(over, answer_bytes, is_new=is_new)
+    payloads = {}
+    if exchange is not None:
+        payloads = {
+            "transaction_sent_bytes": sum(exchange.sent),
+            "transaction_received_bytes": sum(exchange.received),
+        }
+    return Expectation(
+        round_trips={"session": session, "response": response, "transaction": session + response},
+        payloads=payloads,
+        exchange=exchange,
+    )
+
+
+def _exchange(over: str, answer_bytes: int, *, is_new: bool) -> TransactionTraffic:
+    """The least traffic of a question and its answer. `is_new`: with that of a connection."""
+    messages = (QUESTION_BYTES, answer_bytes)
+    if over == "udp":
+        return TransactionTraffic(transport="udp", sent=messages[:1], received=messages[1:])
+    if over == "quic":
+        asked, answered = (stream_bytes(LENGTH_BYTES + size) for size in messages)
+        sent, received = handshake_datagrams(CHAIN_BYTES, asked) if is_new else ((asked,), ())
+        return TransactionTraffic(transport="udp", sent=sent, received=(*received, answered))
+    if over == "https":
+        # Frames of headers, whose least length depends on what was sent before, and of data.
+        asked, answered = (2 * HTTP_FRAME_BYTES + size for size in messages)
+    else:
+        asked, answered = (LENGTH_BYTES + size for size in messages)
+    sent, received = (), ()
+    if over != "tcp":
+        asked, answered = asked + RECORD_BYTES, answered + RECORD_BYTES
+        if is_new:
+            hello, chain = over_tcp(CHAIN_BYTES)
+            sent, received = (hello,), (chain,)
+    if over == "https" and is_new:
+        asked, answered = asked + PREFACE_BYTES, answered + HTTP_FRAME_BYTES
+    return TransactionTraffic(transport="tcp", sent=(*sent, asked), received=(*received, answered), connects=is_new)
+
+
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:
     questions = int(client["transactions"]) + int(client["warmup_transactions"])
     if OVER.of(params) in OVER_DATAGRAMS:
@@ -172,7 +236,7 @@ KIND = WorkloadKind(
         *("response_mean", "response_p50", "response_p99"),
         *("transaction_mean", "transaction_p50", "transaction_p99", "transactions_rate"),
         *("questions_unanswered", "questions_retried", "answers_truncated"),
-        *("transaction_sent", "transaction_received"),
+        *("transaction_sent", "transaction_received", "wire_sent", "wire_received"),
     ),
     own_metrics=(
         *SESSION_TIMES,
@@ -186,5 +250,6 @@ KIND = WorkloadKind(
     check=of_one_length(DURATION, COUNT),
     summarise=_summarise,
     traffic=_traffic,
+    expects=_expects,
     results=lambda side, params: (Expected(form=_forms()[side]),),
 )

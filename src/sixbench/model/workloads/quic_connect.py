@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
+from ..expectation import Expectation, TransactionTraffic
 from ..parameter import Parameter, Params
 from ..quantity import metric
 from ..reason import ReasonKind
@@ -18,9 +19,11 @@ from .applications import (
     SESSION,
     agreed,
     failures,
+    marks,
     same_at_both_ends,
 )
 from .common import COUNT, DURATION, SHORT_WARMUP, TIMEOUT, histogram, of_one_length, transactions
+from .quic_packets import LEAST_DATAGRAM_BYTES, handshake_datagrams, handshake_round_trips, stream_bytes
 
 if TYPE_CHECKING:
     from ..form import Form
@@ -63,6 +66,7 @@ def _summarise(params: Params, client: Result, server: Result) -> TrialMeasureme
     agreed(measured, client["protocols"], PROTOCOL, "the protocol over QUIC")
     _retries(measured, params, client, server)
     same_at_both_ends(measured, client, server)
+    marks(measured, {"client": client, "server": server})
     failures(measured, client, "connections")
     return measured
 
@@ -75,6 +79,28 @@ def _retries(measured: TrialMeasurements, params: Params, client: Result, server
         measured.reject(ReasonKind.OTHER_PROTOCOL, words)
     elif retries and not RETRY.of(params):
         measured.reject(ReasonKind.OTHER_PROTOCOL, f"the server sent {retries} Retry packets, and none was to be sent")
+
+
+def _expects(params: Params) -> Expectation:
+    """A round trip for the handshake and one for the answer, which 0-RTT saves; a Retry takes one more (RFC 9000
+    sections 7 and 8.1.2)."""
+    session, has_retry = QUIC_SESSION.of(params), bool(RETRY.of(params))
+    chain_bytes = int(CHAIN.of(params)) if session == "full" else None
+    # A token of a Retry validates the client's address.
+    handshake = handshake_round_trips(chain_bytes, is_validated=has_retry) + has_retry
+    first_byte = handshake if session == "0-rtt" else handshake + 1
+    is_early, byte = session == "0-rtt", stream_bytes(1)
+    # With 0-RTT the request and its answer have room in the first datagrams, which are padded.
+    sent, received = handshake_datagrams(chain_bytes, 0 if is_early else byte)
+    received = received if is_early else (*received, byte)
+    if has_retry:
+        # The first flight goes once more, with the token.
+        sent = (LEAST_DATAGRAM_BYTES, *sent)
+    return Expectation(
+        round_trips={"handshake": handshake, "first_byte": first_byte},
+        payloads={"connection_sent_bytes": sum(sent), "connection_received_bytes": sum(received)},
+        exchange=TransactionTraffic(transport="udp", sent=sent, received=received),
+    )
 
 
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:
@@ -90,7 +116,7 @@ def _forms() -> dict[Side, type[Form]]:
     from pydantic import model_validator
 
     from ..form import Counts, Natural
-    from ..result_form import Histogram, SideResult
+    from ..result_form import EcnMarks, Histogram, SideResult
 
     class QuicClient(SideResult):
         """The client that connects."""
@@ -105,6 +131,9 @@ def _forms() -> dict[Side, type[Form]]:
         received_datagrams: Natural
         sent_bytes: Natural
         received_bytes: Natural
+        sent_packets: Natural
+        lost_packets: Natural
+        ecn: EcnMarks
         kinds: Counts
         protocols: Counts
 
@@ -119,8 +148,10 @@ def _forms() -> dict[Side, type[Form]]:
         """The server of connections."""
 
         transactions: Natural
+        connections: Natural
         failed: Natural
         retries: Natural
+        ecn: EcnMarks
 
     return {"client": QuicClient, "server": QuicServer}
 
@@ -136,7 +167,7 @@ KIND = WorkloadKind(
     headline=("first_byte_p50", "handshake_p50", "transactions_rate", "connection_received"),
     metrics=(
         *(quantity.name for quantity in (*HANDSHAKE_TIMES, *FIRST_BYTE_TIMES)),
-        *("transactions_rate", "connection_sent", "connection_received"),
+        *("transactions_rate", "connection_sent", "connection_received", "wire_sent", "wire_received"),
     ),
     own_metrics=CONNECTION_BYTES,
     distributions=("handshake", "first_byte"),
@@ -144,5 +175,6 @@ KIND = WorkloadKind(
     check=of_one_length(DURATION, COUNT),
     summarise=_summarise,
     traffic=_traffic,
+    expects=_expects,
     results=lambda side, params: (Expected(form=_forms()[side]),),
 )

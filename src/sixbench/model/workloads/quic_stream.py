@@ -6,11 +6,14 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
+from ..expectation import Datagrams, Expectation
 from ..parameter import Parameter, Params
 from ..quantity import duration, metric, share
 from ..reason import ReasonKind
 from ..workload import Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind
+from .applications import marks
 from .common import BYTES, DURATION, INTERVAL, RCVBUF, SECOND_NS, SNDBUF, TIMEOUT, WARMUP, of_one_length, rate
+from .quic_packets import BULK_HEADER_BYTES, LEAST_DATAGRAM_BYTES
 
 if TYPE_CHECKING:
     from ..form import Form
@@ -52,12 +55,31 @@ def _summarise(params: Params, client: Result, server: Result) -> TrialMeasureme
     changes = client["datagram_changes"]
     if changes:
         measured.metrics["datagram_search_ns"] = float(changes[-1]["t_ns"])
+    settled_ns = client.get("datagram_settled_ns")
+    if settled_ns is not None:
+        measured.metrics["datagram_settled_ns"] = float(settled_ns)
+    arrived = server["ecn"]
+    if sum(arrived.values()):
+        measured.metrics["ecn_marked_ratio"] = arrived["ce"] / sum(arrived.values())
+    marks(measured, {"client": client, "server": server})
     if quic["black_holes"]:
         measured.notes.append(f"{quic['black_holes']} times the path carried no datagram of the size found before")
     for side, result in (("client", client), ("server", server)):
         if result.get("series"):
             measured.series[side] = result["series"]
     return measured
+
+
+def _expects(params: Params) -> Expectation:
+    """Full datagrams, each with the headers of QUIC and its tag."""
+    return Expectation(
+        bulk=Datagrams(
+            largest_bytes=int(LARGEST.of(params)),
+            least_bytes=LEAST_DATAGRAM_BYTES,
+            header_bytes=BULK_HEADER_BYTES,
+            may_be_joined=bool(OFFLOAD.of(params)),
+        )
+    )
 
 
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:
@@ -71,7 +93,7 @@ def _traffic(params: Params, client: Result, server: Result) -> Traffic:
 def _forms() -> dict[Side, type[Form]]:
     from ..form import Form as Checked
     from ..form import Natural
-    from ..result_form import SideResult
+    from ..result_form import EcnMarks, SideResult
 
     class SenderCounts(Checked):
         """The sender's own counts of its connection."""
@@ -106,6 +128,8 @@ def _forms() -> dict[Side, type[Form]]:
         quic: SenderCounts
         datagram_bytes: Natural
         datagram_changes: list[SizeChange]
+        datagram_settled_ns: Natural | None = None
+        ecn: EcnMarks
 
     class QuicReceiver(SideResult):
         """The server that receives."""
@@ -116,7 +140,9 @@ def _forms() -> dict[Side, type[Form]]:
         received_datagrams: Natural
         received_datagram_bytes: Natural
         reads: Natural
+        connections: Natural
         failed: Natural
+        ecn: EcnMarks
 
     return {"client": QuicSender, "server": QuicReceiver}
 
@@ -141,16 +167,22 @@ KIND = WorkloadKind(
     ),
     primary="goodput",
     headline=("goodput", "quic_loss_ratio", "datagram_size", "cpu_per_byte"),
-    metrics=("goodput", "quic_loss_ratio", "datagram_size", "datagram_search"),
+    metrics=(
+        *("goodput", "quic_loss_ratio", "datagram_size", "datagram_search", "datagram_settled"),
+        "ecn_marked_ratio",
+    ),
     own_metrics=(
         share("quic_loss_ratio", "Packets that QUIC took for lost", "RFC 9002 section 6"),
         metric("datagram_size", "bytes", "higher", "Largest datagram that was found", "RFC 8899", is_exact=True),
         duration("datagram_search", "Time until the largest datagram was found", "RFC 8899"),
+        duration("datagram_settled", "Time until nothing larger was looked for", "RFC 8899"),
+        share("ecn_marked_ratio", "Datagrams that came with a mark of congestion", "RFC 9000 section 13.4"),
     ),
     needs_network="a server that knows the address of its client beforehand",
     check=of_one_length(DURATION, BYTES),
     summarise=_summarise,
     traffic=_traffic,
+    expects=_expects,
     results=lambda side, params: (Expected(form=_forms()[side]),),
     progress=frozenset({"receiver"}),
 )

@@ -5,10 +5,14 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ..parameter import Params
+from ..expectation import Expectation, TransactionTraffic
+from ..parameter import Parameter, Params, Wrong
+from ..reason import ReasonKind
+from ..topology import Family
 from ..workload import CONNECTION_PACKETS, Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind
 from .applications import (
     CHAIN,
+    FIRST_BYTE_TIMES,
     HANDSHAKE_TIMES,
     IN_FLIGHT,
     SESSION,
@@ -17,7 +21,8 @@ from .applications import (
     handshake_metrics,
     same_at_both_ends,
 )
-from .common import COUNT, DURATION, SHORT_WARMUP, TIMEOUT, histogram, of_one_length, transactions
+from .common import COUNT, DURATION, SHORT_WARMUP, TIMEOUT, histogram, one_length, transactions
+from .tls_messages import over_tcp
 
 if TYPE_CHECKING:
     from ..form import Form
@@ -25,18 +30,57 @@ if TYPE_CHECKING:
 VERSION = "TLSv1_3"
 """TLS 1.3 (RFC 8446), as rustls names it."""
 
+EARLY_DATA = Parameter(
+    name="early-data",
+    kind="flag",
+    doc="a byte in the first flight of a resumed session, which the server answers with its own first flight (RFC 8446 "
+    "section 2.3)",
+    identifying=True,
+    default=False,
+)
+EARLY_KIND = "early-data"
+"""The kind of a handshake whose early data the server took."""
+
 
 def _summarise(params: Params, client: Result, server: Result) -> TrialMeasurements:
     measured = TrialMeasurements()
-    for name in ("connect", "handshake", "transaction"):
+    for name in ("connect", "handshake", "transaction", "first_byte"):
         histogram(measured, client, name, name, "mean", "p50", "p99")
     handshake_metrics(measured, client)
     transactions(measured, client, "handshake")
     agreed(measured, client["versions"], VERSION, "the version of TLS")
-    agreed(measured, client["kinds"], str(SESSION.of(params)), "the kind of handshake")
+    kind = EARLY_KIND if EARLY_DATA.of(params) else str(SESSION.of(params))
+    agreed(measured, client["kinds"], kind, "the kind of handshake")
     same_at_both_ends(measured, client, server)
+    _early_at_both_ends(measured, client, server)
     failures(measured, client, "handshakes")
     return measured
+
+
+def _early_at_both_ends(measured: TrialMeasurements, client: Result, server: Result) -> None:
+    """Rejects a trial whose server took early data fewer times than its client counts."""
+    taken, counted = server["early"], client["kinds"].get(EARLY_KIND, 0)
+    if taken < counted:
+        words = f"the client counts {counted} handshakes with early data, and the server took {taken}"
+        measured.reject(ReasonKind.LEDGER, words)
+
+
+def _check(params: Params, families: frozenset[Family]) -> Wrong | None:
+    if EARLY_DATA.of(params) and SESSION.of(params) == "full":
+        return Wrong(EARLY_DATA.name, "early data go with a ticket of an earlier session: give session: resumed")
+    return one_length(params, DURATION, COUNT)
+
+
+def _expects(params: Params) -> Expectation:
+    """A round trip for TCP, and another one for TLS with or without certificates (RFC 8446 section 2). The answer to
+    early data comes with the server's part of the handshake."""
+    sent_bytes, received_bytes = over_tcp(int(CHAIN.of(params)) if SESSION.of(params) == "full" else None)
+    round_trips = {"connect": 1, "handshake": 1, "transaction": 2}
+    return Expectation(
+        round_trips=round_trips | {"first_byte": 2} if EARLY_DATA.of(params) else round_trips,
+        payloads={"handshake_sent_bytes": sent_bytes, "handshake_received_bytes": received_bytes},
+        exchange=TransactionTraffic(transport="tcp", sent=(sent_bytes,), received=(received_bytes,), connects=True),
+    )
 
 
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:
@@ -65,6 +109,7 @@ def _forms() -> dict[Side, type[Form]]:
         connect: Histogram
         handshake: Histogram
         transaction: Histogram
+        first_byte: Histogram
         handshake_sent_bytes: Natural
         handshake_received_bytes: Natural
         sent_bytes: Natural
@@ -84,6 +129,7 @@ def _forms() -> dict[Side, type[Form]]:
         """The server of handshakes."""
 
         transactions: Natural
+        early: Natural
         failed: Natural
 
     return {"client": TlsClient, "server": TlsServer}
@@ -95,18 +141,20 @@ KIND = WorkloadKind(
     is_proper_name=True,
     transport="tcp",
     doc="Connect, shake hands by TLS 1.3, close: a given number at once.",
-    parameters=(SESSION, CHAIN, IN_FLIGHT, DURATION, COUNT, SHORT_WARMUP, TIMEOUT),
+    parameters=(SESSION, EARLY_DATA, CHAIN, IN_FLIGHT, DURATION, COUNT, SHORT_WARMUP, TIMEOUT),
     primary="handshake_p50",
     headline=("handshake_p50", "handshake_p99", "transactions_rate", "handshake_received"),
     metrics=(
         *("connect_mean", "connect_p50", "connect_p99"),
         *(quantity.name for quantity in HANDSHAKE_TIMES),
         *("transaction_mean", "transaction_p50", "transaction_p99", "transactions_rate"),
-        *("handshake_sent", "handshake_received"),
+        *(quantity.name for quantity in FIRST_BYTE_TIMES),
+        *("handshake_sent", "handshake_received", "wire_sent", "wire_received"),
     ),
-    distributions=("connect", "handshake", "transaction"),
-    check=of_one_length(DURATION, COUNT),
+    distributions=("connect", "handshake", "transaction", "first_byte"),
+    check=_check,
     summarise=_summarise,
     traffic=_traffic,
+    expects=_expects,
     results=lambda side, params: (Expected(form=_forms()[side]),),
 )

@@ -1,0 +1,125 @@
+//! A socket of quinn that counts the marks of congestion with which datagrams come (RFC 9000 section 13.4). quinn's own
+//! statistics do not tell them.
+
+use std::io::{self, IoSliceMut};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+
+use quinn::udp::{EcnCodepoint, RecvMeta, Transmit};
+use quinn::{AsyncUdpSocket, Runtime, TokioRuntime, UdpPoller};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Number of datagrams that came, by their ECN field (RFC 3168 section 5). Those of strangers are among them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Marks {
+    /// Not capable of ECN: the sender does not use it, or the path has cleared the field.
+    pub not_ect: u64,
+    /// ECT(0), with which quinn sends.
+    pub ect0: u64,
+    /// ECT(1).
+    pub ect1: u64,
+    /// Congestion experienced.
+    pub ce: u64,
+}
+
+impl Marks {
+    /// Both counts together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            not_ect: self.not_ect + other.not_ect,
+            ect0: self.ect0 + other.ect0,
+            ect1: self.ect1 + other.ect1,
+            ce: self.ce + other.ce,
+        }
+    }
+}
+
+/// The count so far, which others read.
+#[derive(Debug, Clone, Default)]
+pub struct MarkCount(Arc<[AtomicU64; 4]>);
+
+impl MarkCount {
+    /// The number by mark.
+    pub fn marks(&self) -> Marks {
+        let [not_ect, ect1, ect0, ce] = [0, 1, 2, 3].map(|bits: usize| self.0[bits].load(Ordering::Relaxed));
+        Marks { not_ect, ect0, ect1, ce }
+    }
+
+    fn add(&self, mark: Option<EcnCodepoint>, datagrams: u64) {
+        let bits = mark.map_or(0, |mark| mark as usize);
+        self.0[bits].fetch_add(datagrams, Ordering::Relaxed);
+    }
+}
+
+/// The socket, in this thread's runtime, and its count.
+pub fn counted(socket: std::net::UdpSocket) -> io::Result<(Arc<dyn AsyncUdpSocket>, MarkCount)> {
+    let marks = MarkCount::default();
+    let socket = Counting { socket: TokioRuntime.wrap_udp_socket(socket)?, marks: marks.clone() };
+    Ok((Arc::new(socket), marks))
+}
+
+#[derive(Debug)]
+struct Counting {
+    socket: Arc<dyn AsyncUdpSocket>,
+    marks: MarkCount,
+}
+
+impl AsyncUdpSocket for Counting {
+    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+        Arc::clone(&self.socket).create_io_poller()
+    }
+
+    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        self.socket.try_send(transmit)
+    }
+
+    fn poll_recv(
+        &self,
+        context: &mut Context<'_>,
+        buffers: &mut [IoSliceMut<'_>],
+        meta: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        let messages = ready!(self.socket.poll_recv(context, buffers, meta))?;
+        for received in &meta[..messages] {
+            // The kernel puts datagrams together only if their fields are the same.
+            self.marks.add(received.ecn, received.len.div_ceil(received.stride.max(1)) as u64);
+        }
+        Poll::Ready(Ok(messages))
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    fn max_transmit_segments(&self) -> usize {
+        self.socket.max_transmit_segments()
+    }
+
+    fn max_receive_segments(&self) -> usize {
+        self.socket.max_receive_segments()
+    }
+
+    fn may_fragment(&self) -> bool {
+        self.socket.may_fragment()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn datagrams_count_by_their_mark() {
+        let count = MarkCount::default();
+        count.add(None, 1);
+        count.add(Some(EcnCodepoint::Ect0), 2);
+        count.add(Some(EcnCodepoint::Ect1), 3);
+        count.add(Some(EcnCodepoint::Ce), 4);
+        assert_eq!(count.marks(), Marks { not_ect: 1, ect0: 2, ect1: 3, ce: 4 });
+    }
+}

@@ -1,0 +1,66 @@
+"""The expectations that a workload itself declares, from the documents of its protocol. Pure.
+
+`theory` makes values of them for a path: times out of round trips, bytes on each link out of messages, and the goodput
+out of the size of datagrams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransactionTraffic:
+    """The least that one transaction puts on the wire: the payloads of UDP or TCP.
+
+    Attributes:
+        transport: what carries them.
+        sent, received: the payload of each datagram, or the bytes that are written to a stream at a time, to the server
+            and from it.
+        connects: whether it opens a connection of TCP of its own.
+    """
+
+    transport: Literal["tcp", "udp"]
+    sent: tuple[int, ...]
+    received: tuple[int, ...]
+    connects: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Datagrams:
+    """Bulk in datagrams that a protocol over UDP fills.
+
+    Attributes:
+        largest_bytes: the longest payload of UDP that the sender looks for; the path may take less.
+        least_bytes: the shortest with which the protocol works.
+        header_bytes: those of the protocol in each datagram, with authentication tags.
+        may_be_joined: whether several go to the sender's kernel in one piece (UDP_SEGMENT).
+    """
+
+    largest_bytes: int
+    least_bytes: int
+    header_bytes: int
+    may_be_joined: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expectation:
+    """Declarations of a workload at one set of parameters. What is absent is not foretold.
+
+    Attributes:
+        round_trips: the least number of round trips that a time takes, by the prefix of its metrics.
+        payloads: the least that a metric of bytes can be, by column.
+        exchange: the traffic of a transaction.
+        bulk: the datagrams of a bulk transfer.
+    """
+
+    round_trips: Mapping[str, int] = field(default_factory=dict)
+    payloads: Mapping[str, int] = field(default_factory=dict)
+    exchange: TransactionTraffic | None = None
+    bulk: Datagrams | None = None
+
+
+NOTHING_FORETOLD = Expectation()
+"""The expectation of a workload that declares none."""

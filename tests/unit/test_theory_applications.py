@@ -1,0 +1,153 @@
+"""Theory of applications: round trips, bytes of messages, and goodput of QUIC, against numbers worked out by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from chain_networks import network
+
+from sixbench.model.direction import LinkDirection
+from sixbench.model.emulation import ChosenPackets, Impairments
+from sixbench.model.parameter import Scalar
+from sixbench.model.path import Path
+from sixbench.model.workloads import WORKLOADS
+from sixbench.theory import expected
+
+pytestmark = pytest.mark.computes
+
+MBIT = 1_000_000
+IPV4_PATH = Path(name="ipv4", mechanism="native4", family=4)
+IPV6_PATH = Path(name="ipv6", mechanism="native6", family=6)
+MS = 10**6
+DELAYED = LinkDirection(rate_bps=10 * MBIT, impairments=Impairments(delay_ns=10 * MS))
+LINK: dict[str, object] = {"directions": (DELAYED, DELAYED)}
+TUNNEL = Path(name="tunnel", mechanism="6in4", family=6, nodes=("n1", "n2"))
+
+
+def of(kind: str, params: dict[str, Scalar], path: Path = IPV4_PATH, *links: dict[str, object]) -> dict[str, float]:
+    links = links or (LINK,)
+    return expected(kind, params, path, network(*links), ("n0", f"n{len(links)}"))
+
+
+def impaired(**impairments: object) -> dict[str, object]:
+    delayed = replace(DELAYED, impairments=replace(DELAYED.impairments, **impairments))  # type: ignore[arg-type]
+    return {"directions": (delayed, DELAYED)}
+
+
+@pytest.mark.parametrize("path", [IPV4_PATH, IPV6_PATH])
+@pytest.mark.parametrize(
+    ("kind", "params", "round_trips"),
+    [
+        ("tls", {}, {"connect": 1, "handshake": 1, "transaction": 2}),
+        ("tls", {"session": "resumed", "early_data": True}, {"handshake": 1, "first_byte": 2}),
+        ("quic-connect", {}, {"handshake": 1, "first_byte": 2}),
+        ("quic-connect", {"session": "resumed"}, {"handshake": 1, "first_byte": 2}),
+        ("quic-connect", {"session": "0-rtt"}, {"handshake": 1, "first_byte": 1}),
+        ("quic-connect", {"retry": True}, {"handshake": 2, "first_byte": 3}),
+        # The server may send 3600 bytes to an address that is not validated.
+        ("quic-connect", {"chain_bytes": 5120}, {"handshake": 2, "first_byte": 3}),
+        ("quic-connect", {"chain_bytes": 5120, "retry": True}, {"handshake": 2, "first_byte": 3}),
+        ("dns", {"over": "udp"}, {"session": None, "response": 1, "transaction": 1}),
+        ("dns", {"over": "udp", "answer_bytes": 2000}, {"response": 3, "transaction": 3}),
+        ("dns", {"over": "tcp"}, {"session": 1, "response": 1, "transaction": 2}),
+        ("dns", {"over": "tls"}, {"session": 2, "response": 1, "transaction": 3}),
+        ("dns", {"over": "https"}, {"session": 2, "response": 1, "transaction": 3}),
+        ("dns", {"over": "quic"}, {"session": 1, "response": 1, "transaction": 2}),
+        ("dns", {"over": "quic", "connection": "kept"}, {"session": None, "transaction": 1}),
+    ],
+)
+def test_the_least_time_is_whole_round_trips(
+    path: Path, kind: str, params: dict[str, Scalar], round_trips: dict[str, int | None]
+) -> None:
+    values = of(kind, params, path)
+    times = {prefix: values.get(f"{prefix}_p50_ns") for prefix in round_trips}
+    assert times == {prefix: None if count is None else 20 * MS * count for prefix, count in round_trips.items()}
+
+
+def test_round_trips_add_up_over_all_links() -> None:
+    assert of("tls", {}, IPV4_PATH, LINK, {}, LINK)["handshake_mean_ns"] == 40 * MS
+
+
+@pytest.mark.parametrize(
+    "link",
+    [{}, impaired(jitter_ns=MS), impaired(delays_ns=(1, 2)), impaired(overtaking=ChosenPackets(ratio=0.1))],
+    ids=["no delay", "jitter", "drawn", "overtaking"],
+)
+def test_a_path_whose_round_trip_is_not_known_has_no_times(link: dict[str, object]) -> None:
+    assert not [column for column in of("quic-connect", {}, IPV4_PATH, link) if column.endswith("_ns")]
+
+
+def test_all_values_are_of_metrics_that_the_workload_has() -> None:
+    for kind in ("tls", "quic-connect", "quic-stream", "dns"):
+        assert of(kind, {}).keys() <= set(_columns(kind))
+
+
+def _columns(kind: str) -> list[str]:
+    from sixbench.model.metric import METRICS
+
+    return [METRICS[name].column for name in WORKLOADS[kind].metrics]
+
+
+def test_a_question_and_its_answer_are_as_long_as_dns_says() -> None:
+    # 12 of header; 1 + 12, 1 + 16, 1 + 8, 1 + 4 and 1 of name; 4 of type and class; 11 of EDNS.
+    assert of("dns", {"answer_bytes": 300}) | {
+        "transaction_sent_bytes": 12 + 45 + 4 + 11,
+        "transaction_received_bytes": 300,
+    } == of("dns", {"answer_bytes": 300})
+    assert of("dns", {"over": "tcp"})["transaction_sent_bytes"] == 72 + 2
+
+
+def test_a_handshake_carries_its_certificates() -> None:
+    short, long = (of("tls", {"chain_bytes": size})["handshake_received_bytes"] for size in (1536, 5120))
+    assert long - short == 5120 - 1536
+    assert of("tls", {"session": "resumed"})["handshake_received_bytes"] < 400
+    assert of("quic-connect", {})["connection_sent_bytes"] > 1200
+
+
+def test_a_transaction_has_the_headers_of_each_link() -> None:
+    # A question of 72 bytes and an answer of 128 with UDP, IPv6 and 38 of Ethernet; IPv4 around it in the tunnel.
+    plain = of("dns", {}, IPV6_PATH)
+    assert (plain["wire_sent_bytes"], plain["wire_received_bytes"]) == (72 + 8 + 40 + 38, 128 + 8 + 40 + 38)
+    tunnel = of("dns", {}, TUNNEL, LINK, LINK, LINK)
+    assert {tunnel[column] - plain[column] for column in ("wire_sent_bytes", "wire_received_bytes")} == {20}
+
+
+def test_a_transaction_over_tcp_has_the_segments_that_open_the_connection() -> None:
+    values = [of("dns", {"over": "tcp", "connection": use}) for use in ("new", "kept")]
+    sent, received = (values[0][column] - values[1][column] for column in ("wire_sent_bytes", "wire_received_bytes"))
+    assert (sent, received) == (20 + 40 + 38 + 20 + 32 + 38, 20 + 40 + 38)
+    # 5 KiB of certificates take 4 segments of 1448 bytes.
+    tls = of("tls", {"chain_bytes": 5120})
+    assert tls["wire_received_bytes"] == 98 + tls["handshake_received_bytes"] + 4 * 90
+
+
+@pytest.mark.parametrize(
+    ("path", "links", "datagram_bytes", "wire_bytes"),
+    [
+        (IPV4_PATH, (LINK,), 1472, 1538),
+        (IPV6_PATH, (LINK,), 1452, 1538),
+        (TUNNEL, (LINK, LINK, LINK), 1432, 1538),
+        (IPV4_PATH, ({"directions": (DELAYED, DELAYED), "mtu_bytes": 1400},), 1372, 1438),
+    ],
+    ids=["ipv4", "ipv6", "6in4", "mtu 1400"],
+)
+def test_goodput_of_quic_is_that_of_full_datagrams(
+    path: Path, links: tuple[dict[str, object], ...], datagram_bytes: int, wire_bytes: int
+) -> None:
+    # Each has 10 bytes of header, 16 of tag and 6 of the stream's frame.
+    assert of("quic-stream", {}, path, *links) == {
+        "datagram_size_bytes": datagram_bytes,
+        "goodput_bps": pytest.approx(10 * MBIT * (datagram_bytes - 32) / wire_bytes),
+    }
+
+
+def test_datagrams_that_are_sent_singly_have_a_goodput_behind_links_with_offload() -> None:
+    assert "goodput_bps" not in of("quic-stream", {}, IPV4_PATH, {}, LINK)
+    assert of("quic-stream", {"offload": False}, IPV4_PATH, {}, LINK) == of("quic-stream", {})
+
+
+def test_quic_has_no_goodput_where_its_datagrams_do_not_fit_or_are_lost_at_random() -> None:
+    assert of("quic-stream", {}, IPV4_PATH, {"mtu_bytes": 1200}) == {}
+    assert of("quic-stream", {}, IPV4_PATH, impaired(loss=ChosenPackets(ratio=0.01))) == {"datagram_size_bytes": 1472}
+    assert of("quic-stream", {"largest_datagram_bytes": 1300})["datagram_size_bytes"] == 1300
