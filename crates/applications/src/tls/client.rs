@@ -1,6 +1,7 @@
 //! The client of `tls`.
 
 use std::cell::RefCell;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -72,9 +73,12 @@ impl Repeat for Client {
         let (verified_ns, handshake) = (clock::monotonic_ns(), carried.get());
         let Negotiated { version, cipher, kind, .. } = trust::negotiated(session.get_ref().1)?;
         session.shutdown().await?;
-        let mut rest = [0];
-        if session.read(&mut rest).await? != 0 {
-            return Err(Failure::new("wrong-response", "the server sent data that nobody asked for"));
+        match session.read(&mut [0]).await {
+            // Some servers close the connection without saying so by TLS, once the client has (RFC 8446 section 6.1).
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
+            Ok(0) => {}
+            Ok(_) => return Err(Failure::new("wrong-response", "the server sent data that nobody asked for")),
+            Err(error) => return Err(error.into()),
         }
         account.borrow_mut().add(Handshake {
             connect_ns: connected_ns - started_ns,

@@ -6,9 +6,11 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ..parameter import Parameter, Params
+from ..parameter import Parameter, Params, Wrong
+from ..programs import CLIENT, SERVER, checked, without_programs
 from ..quantity import metric
 from ..reason import ReasonKind
+from ..topology import Family
 from ..workload import Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind
 from .applications import (
     CHAIN,
@@ -18,6 +20,7 @@ from .applications import (
     SESSION,
     agreed,
     failures,
+    of_program,
     same_at_both_ends,
 )
 from .common import COUNT, DURATION, SHORT_WARMUP, TIMEOUT, histogram, of_one_length, transactions
@@ -50,7 +53,15 @@ CONNECTION_BYTES = (
 """Payload of UDP, without the close."""
 
 
+def _check(params: Params, families: frozenset[Family]) -> Wrong | None:
+    if RETRY.of(params) and SERVER.column in params:
+        return Wrong(RETRY.name, f"{RETRY.name} is for sixbench's own server: leave {RETRY.name} or {SERVER.name} out")
+    return of_one_length(DURATION, COUNT)(params, families)
+
+
 def _summarise(params: Params, client: Result, server: Result) -> TrialMeasurements:
+    if CLIENT.column in params:
+        return of_program(params, client, server, "connection")
     measured = TrialMeasurements()
     for name in ("handshake", "first_byte"):
         histogram(measured, client, name, name, "mean", "p50", "p99")
@@ -61,7 +72,8 @@ def _summarise(params: Params, client: Result, server: Result) -> TrialMeasureme
     transactions(measured, client, "connection")
     agreed(measured, client["kinds"], str(QUIC_SESSION.of(params)), "the kind of handshake")
     agreed(measured, client["protocols"], PROTOCOL, "the protocol over QUIC")
-    _retries(measured, params, client, server)
+    if SERVER.column not in params:
+        _retries(measured, params, client, server)
     same_at_both_ends(measured, client, server)
     failures(measured, client, "connections")
     return measured
@@ -78,6 +90,8 @@ def _retries(measured: TrialMeasurements, params: Params, client: Result, server
 
 
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:
+    if CLIENT.column in params:
+        return Traffic(messages=2 * int(server["transactions"]))
     return Traffic(
         forward_payload_bytes=int(client["sent_bytes"]),
         reverse_payload_bytes=int(client["received_bytes"]),
@@ -131,7 +145,7 @@ KIND = WorkloadKind(
     is_proper_name=True,
     transport="udp",
     doc="Connect by QUIC, send one byte, get one byte back, close: a given number at once.",
-    parameters=(QUIC_SESSION, RETRY, CHAIN, IN_FLIGHT, DURATION, COUNT, SHORT_WARMUP, TIMEOUT),
+    parameters=(QUIC_SESSION, RETRY, CHAIN, IN_FLIGHT, DURATION, COUNT, SHORT_WARMUP, TIMEOUT, SERVER, CLIENT),
     primary="first_byte_p50",
     headline=("first_byte_p50", "handshake_p50", "transactions_rate", "connection_received"),
     metrics=(
@@ -141,7 +155,8 @@ KIND = WorkloadKind(
     own_metrics=CONNECTION_BYTES,
     distributions=("handshake", "first_byte"),
     needs_network="a server that knows the address of its client beforehand",
-    check=of_one_length(DURATION, COUNT),
+    check=checked("quic-connect", _check),
+    agent_params=without_programs,
     summarise=_summarise,
     traffic=_traffic,
     results=lambda side, params: (Expected(form=_forms()[side]),),

@@ -6,6 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ..parameter import Params
+from ..programs import CLIENT, SERVER, checked, without_programs
 from ..workload import CONNECTION_PACKETS, Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind
 from .applications import (
     CHAIN,
@@ -15,6 +16,7 @@ from .applications import (
     agreed,
     failures,
     handshake_metrics,
+    of_program,
     same_at_both_ends,
 )
 from .common import COUNT, DURATION, SHORT_WARMUP, TIMEOUT, histogram, of_one_length, transactions
@@ -27,6 +29,8 @@ VERSION = "TLSv1_3"
 
 
 def _summarise(params: Params, client: Result, server: Result) -> TrialMeasurements:
+    if CLIENT.column in params:
+        return of_program(params, client, server, "handshake")
     measured = TrialMeasurements()
     for name in ("connect", "handshake", "transaction"):
         histogram(measured, client, name, name, "mean", "p50", "p99")
@@ -40,6 +44,8 @@ def _summarise(params: Params, client: Result, server: Result) -> TrialMeasureme
 
 
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:
+    if CLIENT.column in params:
+        return Traffic(messages=CONNECTION_PACKETS * int(server["transactions"]))
     connections = int(client["transactions"]) + int(client["warmup_transactions"])
     return Traffic(
         forward_payload_bytes=int(client["sent_bytes"]),
@@ -95,7 +101,7 @@ KIND = WorkloadKind(
     is_proper_name=True,
     transport="tcp",
     doc="Connect, shake hands by TLS 1.3, close: a given number at once.",
-    parameters=(SESSION, CHAIN, IN_FLIGHT, DURATION, COUNT, SHORT_WARMUP, TIMEOUT),
+    parameters=(SESSION, CHAIN, IN_FLIGHT, DURATION, COUNT, SHORT_WARMUP, TIMEOUT, SERVER, CLIENT),
     primary="handshake_p50",
     headline=("handshake_p50", "handshake_p99", "transactions_rate", "handshake_received"),
     metrics=(
@@ -105,7 +111,8 @@ KIND = WorkloadKind(
         *("handshake_sent", "handshake_received"),
     ),
     distributions=("connect", "handshake", "transaction"),
-    check=of_one_length(DURATION, COUNT),
+    check=checked("tls", of_one_length(DURATION, COUNT)),
+    agent_params=without_programs,
     summarise=_summarise,
     traffic=_traffic,
     results=lambda side, params: (Expected(form=_forms()[side]),),
