@@ -8,6 +8,8 @@ lab_files = $(patsubst %,tests/lab/test_%.py,$(1))
 LONG_TESTS := $(call lab_files,workers connections emulated_links endurance happy_eyeballs host_translators hosts hosts_processors link_down lw4o6 map measure mechanisms nat64 one_way_delays outside page_rights ptp serve_flood siit translate_carrier_errors translate_nat translate_small_links translate_softwires)
 # tayga is there only where these are run.
 PEERS_TESTS := tests/peers $(call lab_files,translate_tayga)
+# The programs are there only where these are run: installing some of them starts servers.
+PROGRAMS_TESTS := $(call lab_files,program_ends)
 # Not in CI, which they would take over an hour.
 SLOW_TESTS := $(call lab_files,added_workload calibration workers_killed dns64_tested hosts_internet machines_killed monitor notebook null_comparisons papers_on_hosts peer_bench translate_engines translated_packets tutorials wrong_clocks)
 JOOL_TESTS := tests/guest/test_jool.py
@@ -62,7 +64,7 @@ help: ## list the targets
 .PHONY: install
 install: $(STAMPS)/sixbench $(STAMPS)/agent ## install everything into .venv: quick when nothing changed
 
-.PHONY: system system-test system-bench system-peers system-guest
+.PHONY: system system-test system-bench system-peers system-programs system-guest
 system:
 	@tools/system-packages
 system-test:
@@ -71,6 +73,8 @@ system-bench:
 	@tools/system-packages bench
 system-peers:
 	@tools/system-packages peers
+system-programs:
+	@tools/system-packages test programs
 system-guest:
 	@tools/system-packages test guest
 
@@ -107,8 +111,8 @@ demo: install ## build a network, compare IPv4 with IPv6, and write the report (
 
 # --- check --------------------------------------------------------------------------------------------------------
 
-.PHONY: test test-rust test-python test-lab test-long test-slow test-quiet test-peers test-guest test-jool test-stamps test-fresh
-test: test-rust test-python test-lab ## run all tests but those of test-long, test-slow, test-quiet, test-peers, test-guest, test-jool and test-stamps
+.PHONY: test test-rust test-python test-lab test-long test-slow test-quiet test-peers test-programs test-guest test-jool test-stamps test-fresh
+test: test-rust test-python test-lab ## run all tests but those of test-long, test-slow, test-quiet, test-peers, test-programs, test-guest, test-jool and test-stamps
 
 test-rust: | system-test
 	@echo 'sixbench: compiling the agent and its tests, and running these' >&2
@@ -118,7 +122,7 @@ test-python: install system-test
 	$(strip $(BIN)/pytest -n auto --maxprocesses 8 --max-worker-restart 0 --dist loadgroup tests/property tests/unit tests/golden benches/tests tools/tests $(PYTEST_CHOICE) $(PYTEST_ARGS))
 
 test-lab: install system-test
-	$(strip $(BIN)/pytest tests/lab $(addprefix --ignore=,$(LONG_TESTS) $(SLOW_TESTS) $(QUIET_TESTS) $(PEERS_TESTS) $(if $(PASSED_ONCE),$(ONCE_TESTS))) $(PYTEST_ARGS))
+	$(strip $(BIN)/pytest tests/lab $(addprefix --ignore=,$(LONG_TESTS) $(SLOW_TESTS) $(QUIET_TESTS) $(PEERS_TESTS) $(PROGRAMS_TESTS) $(if $(PASSED_ONCE),$(ONCE_TESTS))) $(PYTEST_ARGS))
 
 test-long: install system-test ## run the longer tests: every mechanism, translators, two machines, hosts, workers, emulated links
 	SIXBENCH_EXPECT_LAB=1 $(strip $(BIN)/pytest $(LONG_TESTS) $(PYTEST_ARGS))
@@ -136,6 +140,9 @@ test-fresh: ## the two commands of the README, the lint and the wheels in a mini
 
 test-peers: install system-peers ## run the tests of tunnels and links against Linux's own, in user-mode Linux (docs/peers.md)
 	SIXBENCH_EXPECT_PEERS=1 $(strip $(BIN)/pytest $(PEERS_TESTS) $(PYTEST_ARGS))
+
+test-programs: install system-programs ## run the tests with other people's servers and clients (docs/applications.md)
+	SIXBENCH_EXPECT_PROGRAMS=1 $(strip $(BIN)/pytest $(PROGRAMS_TESTS) $(PYTEST_ARGS))
 
 test-guest: install system-guest ## run the tests that boot emulated machines with other kernels (docs/kernels.md)
 	SIXBENCH_EXPECT_GUEST=1 $(strip $(BIN)/pytest tests/guest $(addprefix --ignore=,$(JOOL_TESTS) $(STAMPS_TESTS)) $(PYTEST_ARGS))

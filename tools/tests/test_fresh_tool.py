@@ -12,7 +12,7 @@ from endurance.fuzzing import TARGETS
 
 ROOT = Path(__file__).parents[2]
 RUNS_OF_CI = ("root", "user", "long", "peers", "guest", "fuzz", "lint", "wheels")
-RUNS = "there are root, lint, user, long, peers, guest, fuzz and wheels, and two at once as in fuzz+peers"
+RUNS = "there are root, lint, user, long, peers, programs, guest, fuzz and wheels, and two at once as in fuzz+peers"
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ use crate::packet_send::Senders;
 use crate::perf::Perf;
 use crate::protocol::{Hello, MAX_REQUEST_BYTES, Request};
 use crate::services::Services;
-use crate::sessions::{MAX_SESSIONS, Sessions};
+use crate::sessions::{MAX_SESSIONS, Programs, Sessions};
 use crate::silence::Silence;
 use crate::timers::Watch as Timers;
 use crate::vlans::Vlans;
@@ -43,7 +43,7 @@ pub fn serve(name: String, lent: Option<Lent>, longest_silence: Option<Duration>
         lent,
         vlans: Mutex::default(),
         awake: Mutex::default(),
-        sessions: Sessions::new(workloads::find, MAX_SESSIONS),
+        sessions: Sessions::new(workloads::find, Programs::Any, MAX_SESSIONS),
     });
     let tunnels = Arc::<Mutex<Tunnels>>::default();
     let mut conversation = Conversation {

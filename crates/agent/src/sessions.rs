@@ -10,10 +10,11 @@ use serde_json::{Map, Value, json};
 use sixbench_measure::clock;
 use sixbench_packet::LocalAddress;
 use sixbench_traffic as traffic;
-use sixbench_traffic::{Cancel, Certificate, Endpoint, Progress, Workload};
+use sixbench_traffic::{Cancel, Certificate, Endpoint, Progress, Workload, only};
 use sixbench_wire::token::Token;
 use table::Table;
 
+use crate::device::Program;
 use crate::error::{Code, Error, Outcome};
 use crate::job::Job;
 
@@ -46,6 +47,9 @@ pub struct Serve {
     #[serde(default)]
     pub also: Vec<Pair>,
     token: Token,
+    /// The program that serves in the place of ours.
+    #[serde(default)]
+    program: Option<Program>,
     /// The parameters, not yet checked.
     #[serde(default)]
     pub params: Map<String, Value>,
@@ -66,6 +70,9 @@ pub struct Run {
     #[serde(default)]
     cookie: bool,
     certificate: Option<Certificate>,
+    /// The program that runs in the place of our client.
+    #[serde(default)]
+    program: Option<Program>,
     #[serde(default)]
     params: Map<String, Value>,
 }
@@ -91,16 +98,34 @@ pub struct Finish {
 /// The function that finds a workload by its name.
 type Find = fn(&str) -> traffic::Result<&'static dyn Workload>;
 
+/// The programs of others that may be an end of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Programs {
+    /// Those that requests name.
+    Any,
+    /// None: requests come from other machines.
+    None,
+}
+
 /// The sessions of this node. Only the thread that reads requests begins them; those that work on one end it.
 pub struct Sessions {
     find: Find,
+    programs: Programs,
     table: Arc<Table>,
 }
 
 impl Sessions {
     /// A table without sessions, and with room for this many.
-    pub fn new(find: Find, most: usize) -> Self {
-        Self { find, table: Arc::new(Table::new(most)) }
+    pub fn new(find: Find, programs: Programs, most: usize) -> Self {
+        Self { find, programs, table: Arc::new(Table::new(most)) }
+    }
+
+    /// Refuses a program where there are to be none.
+    fn admit(&self, program: Option<Program>) -> Result<Option<Program>, Error> {
+        match (program, self.programs) {
+            (Some(_), Programs::None) => Err(Error::new(Code::Refused, "this server runs no programs for its clients")),
+            (program, _) => Ok(program),
+        }
     }
 
     /// True if there are no sessions.
@@ -120,8 +145,8 @@ impl Sessions {
 
     /// Starts a server, which holds something for as long as its session lasts; it listens when this returns.
     pub fn serve(&self, request: Serve, held: Option<Box<dyn Send>>) -> Outcome {
-        let Serve { session, workload, address, peer, also, token, params } = request;
-        let workload = (self.find)(&workload)?;
+        let Serve { session, workload, address, peer, also, token, program, params } = request;
+        let (workload, program) = ((self.find)(&workload)?, self.admit(program)?);
         let is_open = peer.is_none();
         if peer.is_some_and(|peer| peer.is_unspecified()) {
             return Err(Error::bad_request(
@@ -131,7 +156,10 @@ impl Sessions {
         let first = endpoint(address, peer.unwrap_or_else(|| anybody(address.ip())), 0, token)?;
         let endpoints = with_further(first, &also)?;
         let reservation = self.table.begin(&session, &endpoints, held)?;
-        let server = workload.serve_at(&endpoints, &Value::Object(params), &reservation.cancel)?;
+        let server = match program {
+            Some(program) => program.serve(only(workload.name(), &endpoints)?)?,
+            None => workload.serve_at(&endpoints, &Value::Object(params), &reservation.cancel)?,
+        };
         let mut answer = json!({ "port": server.port(), "cookie": is_open });
         if let Some(certificate) = server.certificate() {
             answer["certificate"] = json!(certificate);
@@ -142,13 +170,16 @@ impl Sessions {
 
     /// Accepts a client's run. The job runs it to its end.
     pub fn run(&self, request: Run) -> Result<Job, Error> {
-        let Run { session, workload, address, peer, also, port, token, cookie, certificate, params } = request;
-        let workload = (self.find)(&workload)?;
+        let Run { session, workload, address, peer, also, port, token, cookie, certificate, program, params } = request;
+        let (workload, program) = ((self.find)(&workload)?, self.admit(program)?);
         let first = Endpoint { cookie, certificate, ..endpoint(address, peer, port, token)? };
         let endpoints = with_further(first, &also)?;
         let reservation = self.table.begin(&session, &endpoints, None)?;
         Ok(Box::new(move || {
-            let result = workload.run_at(&endpoints, &Value::Object(params), &reservation.cancel);
+            let result = match program {
+                Some(program) => program.run(only(workload.name(), &endpoints)?, &reservation.cancel),
+                None => workload.run_at(&endpoints, &Value::Object(params), &reservation.cancel),
+            };
             settle(result, &reservation.cancel)
         }))
     }
@@ -289,7 +320,7 @@ mod tests {
     }
 
     fn sessions() -> Sessions {
-        Sessions::new(|_| Ok(&Puppet), MAX_SESSIONS)
+        Sessions::new(|_| Ok(&Puppet), Programs::Any, MAX_SESSIONS)
     }
 
     fn request(op: &str, session: &str, params: Value) -> Request {
@@ -388,6 +419,28 @@ mod tests {
         assert!(!sessions.is_empty());
         sessions.cancel_older_than(Duration::ZERO);
         assert_eq!(code(runs.join().expect("no panic")), Code::Cancelled);
+        assert!(sessions.is_empty());
+    }
+
+    #[test]
+    fn nobody_elsewhere_has_a_program_run() {
+        let sessions = Sessions::new(|_| Ok(&Puppet), Programs::None, MAX_SESSIONS);
+        let with_program = |op| {
+            let mut line: Value = json!({
+                "id": 1, "op": op, "session": "a", "workload": "puppet", "address": "192.0.2.1", "peer": "192.0.2.2",
+                "token": "00112233445566778899aabbccddeeff", "program": {
+                    "argv": ["touch", "/tmp/nobody-has-this-made"], "name": "touch", "memory_bytes": 1 << 20,
+                },
+            });
+            if op == "run" {
+                line["port"] = json!(1);
+            }
+            protocol::parse(line.to_string().as_bytes()).expect("a request").request
+        };
+        let Request::Serve(serving) = with_program("serve") else { panic!("another request") };
+        assert_eq!(code(sessions.serve(serving, None)), Code::Refused);
+        let Request::Run(running) = with_program("run") else { panic!("another request") };
+        assert_eq!(code(sessions.run(running)), Code::Refused);
         assert!(sessions.is_empty());
     }
 

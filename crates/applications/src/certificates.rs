@@ -7,6 +7,8 @@
 
 use std::io;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use rcgen::{
     BasicConstraints, CertificateParams, CustomExtension, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     KeyPair, KeyUsagePurpose,
@@ -20,6 +22,8 @@ const FILLER: [u64; 7] = [1, 3, 6, 1, 4, 1, 32473];
 /// A signature by ECDSA is up to 2 bytes shorter at random, and a length of more bytes needs one more to be written. So
 /// the right filling is looked for a few times.
 const ATTEMPTS: usize = 400;
+/// Characters of a line (RFC 7468 section 2).
+const PEM_COLUMNS: usize = 64;
 
 /// The certificates and the key of a trial's server.
 pub struct Chain {
@@ -29,6 +33,34 @@ pub struct Chain {
     pub sent: Vec<CertificateDer<'static>>,
     /// The server's key (ECDSA with P-256).
     pub key: PrivateKeyDer<'static>,
+}
+
+impl Chain {
+    /// The certificates that are sent, as files have them (RFC 7468).
+    pub fn certificates_pem(&self) -> String {
+        self.sent.iter().map(|certificate| armoured("CERTIFICATE", certificate)).collect()
+    }
+
+    /// The authority's certificate likewise.
+    pub fn authority_pem(&self) -> String {
+        pem(&self.authority)
+    }
+
+    /// The server's key likewise.
+    pub fn key_pem(&self) -> String {
+        armoured("PRIVATE KEY", self.key.secret_der())
+    }
+}
+
+/// A certificate as files have it (RFC 7468).
+pub fn pem(certificate: &Certificate) -> String {
+    armoured("CERTIFICATE", certificate.der())
+}
+
+fn armoured(label: &str, der: &[u8]) -> String {
+    let text = STANDARD.encode(der);
+    let lines: Vec<_> = text.as_bytes().chunks(PEM_COLUMNS).map(String::from_utf8_lossy).collect();
+    format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", lines.join("\n"))
 }
 
 /// A chain for this name and for those right below it, of so many bytes in all that are sent.
@@ -96,6 +128,19 @@ mod tests {
             let chain = chain("0123456789abcdef.sixbench.test", bytes).unwrap();
             assert_eq!(chain.sent.iter().map(|certificate| certificate.len()).sum::<usize>(), bytes);
         }
+    }
+
+    #[test]
+    fn others_read_the_chain_and_its_key() {
+        use rustls::pki_types::pem::PemObject;
+
+        let chain = chain("0123456789abcdef.sixbench.test", 1_536).unwrap();
+        let certificates = chain.certificates_pem();
+        let read: Vec<_> = CertificateDer::pem_slice_iter(certificates.as_bytes()).map(|read| read.unwrap()).collect();
+        assert_eq!(read, chain.sent);
+        let key = PrivateKeyDer::from_pem_slice(chain.key_pem().as_bytes()).unwrap();
+        assert_eq!(key.secret_der(), chain.key.secret_der());
+        assert!(chain.certificates_pem().lines().all(|line| line.len() <= PEM_COLUMNS));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! and connections are in `sixbench-traffic`.
 
 mod accepting;
-mod certificates;
+pub mod certificates;
 mod connecting;
 mod counted;
 mod dns;
@@ -16,7 +16,7 @@ mod http;
 #[cfg(test)]
 mod loopback;
 mod loops;
-mod name;
+pub mod name;
 mod quic;
 mod quic_connect;
 mod quic_stream;

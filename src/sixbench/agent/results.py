@@ -39,6 +39,13 @@ def check_result(workload: str, side: Side, params: Params, result: object, what
                 raise AgentError("agent-broken", f"{what} was answered without {'.'.join((*place, key))}")
 
 
+def check_program(result: object, what: str) -> None:
+    """Holds the result of an end that is a program of others against its form. Raises as `check_result`."""
+    from ..model.result_form import ProgramSide
+
+    check(ProgramSide, result, what)
+
+
 @cache
 def _with_object(key: str) -> type[Form]:
     """The form of an object that has this key, with an object."""

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 
 from ..agent import Agent
@@ -14,9 +15,11 @@ from ..agent.requests import ClientRunRequest, Serve
 from ..model.leg import Legs
 from ..model.observer import Observer
 from ..model.parameter import Scalar
+from ..model.programs import client_end, server_end
 from ..model.topology import Family
 from ..model.workload import Part, Result, WorkloadKind
 from .arriving import SHORTEST_NS, Watching, ends_of
+from .program_ends import blaming_server, require_alive, require_success
 from .session import ANSWER_TIMEOUT_S, cancel, expected_ns, finish, longest_ns, wait_for_run
 
 
@@ -53,8 +56,16 @@ def parts_of(kind: WorkloadKind, params: Mapping[str, Scalar]) -> tuple[Part, ..
     """The flows of a trial. There is one where the workload is one of the agent's."""
     if kind.parts is not None:
         return kind.parts(params)
-    asked = kind.agent_params(params)
-    return (Part(name=ALONE, workload=kind.served_by, params=asked, families=kind.families(params)),)
+    return (
+        Part(
+            name=ALONE,
+            workload=kind.served_by,
+            params=kind.agent_params(params),
+            families=kind.families(params),
+            server=server_end(kind.name, params),
+            client=client_end(kind.name, params),
+        ),
+    )
 
 
 def trial_expected_ns(kind: WorkloadKind, params: Mapping[str, Scalar]) -> int | None:
@@ -94,15 +105,12 @@ def run_parts(
                     watching.enter_context(_watching(part, hosts, key, names[part.name], observer))
                 for part in _first_to_fail_first(together, running):
                     limit_ns = longest_ns(part.params)
-                    client[part.name] = wait_for_run(hosts.client, running[part.name], names[part.name], limit_ns)
-                    server[part.name] = finish(
-                        hosts.server,
-                        names[part.name],
-                        part.workload,
-                        part.params,
-                        client[part.name],
-                        hosts.first_silence_ns,
-                    )
+                    ending = partial(_finish, part, hosts, names[part.name])
+                    with _blaming(part, ending):
+                        client[part.name] = wait_for_run(hosts.client, running[part.name], names[part.name], limit_ns)
+                    require_success(client[part.name])
+                    server[part.name] = ending(client[part.name])
+                    require_alive(server[part.name])
         except BaseException:
             for name in names.values():
                 cancel(hosts.client, name)
@@ -111,6 +119,22 @@ def run_parts(
     if ALONE in client:
         return client[ALONE], server[ALONE]
     return {"parts": client}, {"parts": server}
+
+
+def _finish(part: Part, hosts: Hosts, session: str, client_result: Result) -> Result:
+    return finish(
+        hosts.server,
+        session,
+        part.workload,
+        part.params,
+        client_result,
+        hosts.first_silence_ns,
+        is_program=part.server is not None,
+    )
+
+
+def _blaming(part: Part, ending: Callable[[Result], Result]) -> contextlib.AbstractContextManager[None]:
+    return contextlib.nullcontext() if part.server is None else blaming_server(lambda: ending({}))
 
 
 def _steps(parts: Sequence[Part]) -> list[list[Part]]:
@@ -150,9 +174,11 @@ def _serve(part: Part, hosts: Hosts, session: str, token: str) -> ServeAnswer:
         params=part.params,
         address=str(last.destination),
         peer=str(last.source),
+        program=None if part.server is None else part.server.fields,
         also=[{"address": str(leg.destination), "peer": str(leg.source)} for leg in others] or None,
     )
-    return hosts.server.answer(request, timeout_s=ANSWER_TIMEOUT_S)
+    ready_s = 0.0 if part.server is None else part.server.ready_timeout_ns / 1e9
+    return hosts.server.answer(request, timeout_s=ANSWER_TIMEOUT_S + ready_s)
 
 
 def _run(part: Part, hosts: Hosts, session: str, token: str, served: ServeAnswer) -> Future[Result]:
@@ -167,6 +193,7 @@ def _run(part: Part, hosts: Hosts, session: str, token: str, served: ServeAnswer
             peer=str(first.destination),
             port=served.port,
             certificate=served.certificate,
+            program=None if part.client is None else part.client.fields,
             also=[{"address": str(leg.source), "peer": str(leg.destination)} for leg in others] or None,
         )
     )

@@ -9,6 +9,7 @@ from ..mechanisms import engine_of
 from ..model.experiment import Combination, Experiment, PlannedTrial
 from ..model.json_object import JsonObject
 from ..model.path import Path
+from ..model.programs.end import PROGRAM
 from ..model.trial import TrialRecord
 from ..model.workload import Result, WorkloadKind
 from ..model.workloads import WORKLOADS
@@ -59,11 +60,11 @@ def blank_record(trial: TrialTask) -> TrialRecord:
 
 def without_series(result: Result) -> JsonObject:
     """A result in the form in which a record keeps it, without what is stored elsewhere (series, histograms' buckets,
-    packets)."""
+    packets, programs)."""
     kept: JsonObject = {}
     for key, value in result.items():
         if not isinstance(value, dict):
             kept[key] = value
-        elif key not in ("series", "packet_log") and "buckets" not in value:
+        elif key not in ("series", "packet_log", PROGRAM) and "buckets" not in value:
             kept[key] = without_series(value)
     return kept

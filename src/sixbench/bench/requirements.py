@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from collections.abc import Iterable
 
 from ..agent import Agent
@@ -10,6 +11,8 @@ from ..agent.requests import Exec, Sysctl
 from ..mechanisms import install
 from ..model.errors import AgentError, CapabilityError
 from ..model.experiment import Experiment
+from ..model.programs import recipes
+from ..model.programs.end import Feature
 from ..model.topology import Topology
 from ..model.workloads import WORKLOADS
 from .environment import RECORDED_SYSCTLS
@@ -22,6 +25,7 @@ def check_requirements(probe: Agent, experiment: Experiment) -> None:
     check_programs()
     check_links(probe, experiment.topologies)
     check_rulesets(experiment)
+    check_ends(experiment)
     wanted = kernels_congestion_controls(experiment)
     available = (
         read_sysctls(probe, ["net.ipv4.tcp_available_congestion_control"])
@@ -69,6 +73,31 @@ def check_rulesets(experiment: Experiment) -> None:
                 f"{experiment.file}:{path.line}: paths.{path.name}: {path.mechanism} needs the program nft, "
                 "which is missing; install the Debian package nftables"
             )
+
+
+def check_ends(experiment: Experiment) -> None:
+    """Raises `CapabilityError` where a workload has a server or a client that is not on this machine, though its nodes
+    are."""
+    if any(topology.is_spread for topology in experiment.topologies):
+        return
+    for combination in experiment.combinations:
+        workload = combination.workload
+        for recipe in recipes(workload.params):
+            place = f"{experiment.file}: workloads.{workload.kind}: {recipe.side}: the program {recipe.program}"
+            if shutil.which(recipe.program) is None:
+                raise CapabilityError(f"{place} is missing; install the Debian package {recipe.package}")
+            feature = recipe.feature(workload.params)
+            if feature is not None and not has_feature(feature):
+                raise CapabilityError(f"{place} {feature.lacks}")
+
+
+def has_feature(feature: Feature) -> bool:
+    """True if a program of this machine lists the feature."""
+    try:
+        done = subprocess.run(feature.argv, capture_output=True, text=True, errors="replace", timeout=10, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return feature.word in done.stdout + done.stderr
 
 
 def check_links(probe: Agent, topologies: Iterable[Topology]) -> None:

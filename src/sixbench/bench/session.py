@@ -58,6 +58,8 @@ def finish(
     params: Mapping[str, Scalar],
     client_result: Result,
     first_silence_ns: int | None = None,
+    *,
+    is_program: bool = False,
 ) -> Result:
     """The server's result, and the end of the session.
 
@@ -65,6 +67,7 @@ def finish(
         workload, params: what it served.
         first_silence_ns: how long to wait for a datagram where none has arrived; None: the agent's default for an
             unknown path.
+        is_program: whether somebody else's program served it.
 
     Raises:
         AgentError: the agent refused, failed or was silent.
@@ -75,6 +78,7 @@ def finish(
         session=key,
         workload=workload,
         params=params,
+        is_program=is_program,
         sent=sent,
         timeout_ns=FINISH_TIMEOUT_NS,
         first_silence_ns=first_silence_ns,

@@ -14,6 +14,7 @@ from ..model.network import Network
 from ..model.observer import Observer
 from ..model.parameter import Scalar
 from ..model.path import Path
+from ..model.programs import has_program
 from ..model.reason import Reason, ReasonKind
 from ..model.topology import Topology
 from ..model.trial import Status, TrialRecord
@@ -25,6 +26,7 @@ from .laboratory import Laboratory
 from .limits import limit_of_goodput, not_the_path
 from .parts import parts_of
 from .preparing import make_ready, prepare
+from .program_ends import DEVICE_FAILED
 from .proof.case import Case, EndResults, Testimony
 from .record import TrialTask, blank_record, without_series
 from .setting import TrialSetting
@@ -123,6 +125,8 @@ def run_trial(
 def _failure(error: AgentError | LabError, laboratory: Laboratory) -> Reason:
     """The reason why a trial has failed in which this happened."""
     kind = ReasonKind.AGENT_FAILED if isinstance(error, AgentError) else ReasonKind.NETWORK_FAILED
+    if isinstance(error, AgentError) and error.code == DEVICE_FAILED:
+        kind = ReasonKind.DEVICE_ENDED
     return Reason(kind=kind, text=laboratory.error_with_causes(error))
 
 
@@ -181,7 +185,12 @@ def _compared(
     experiment, combination, kind, params = trial.experiment, trial.combination, setting.kind, setting.params
     topology = experiment.topologies[combination.topology_of(trial.planned.path)]
     asked = kind.agent_params(params)
-    theory = references.theory(kind.served_by, asked, trial.path, topology, experiment.between, combination.events)
+    # Theory is that of sixbench's own ends.
+    theory = (
+        {}
+        if has_program(params)
+        else references.theory(kind.served_by, asked, trial.path, topology, experiment.between, combination.events)
+    )
     measured, status, reasons = verdict.measured, verdict.status, verdict.reasons
     column, bypass = bypassed_column(kind, params), references.bypass
     tester = {column: bypass.metrics[column]} if bypass and column and column in bypass.metrics else {}

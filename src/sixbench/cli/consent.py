@@ -11,6 +11,7 @@ from ..model.quoting import visible
 from .options import ALLOW_FLAG, ALLOW_HOSTS_FLAG, MEAN_IT_FLAG
 
 if TYPE_CHECKING:
+    from ..model.experiment import Combination, Experiment
     from ..model.path import Path
     from ..model.topology import Topology
 
@@ -34,13 +35,21 @@ def kernel_files(paths: Iterable[Path], kernels: Iterable[str] = ()) -> dict[str
     return {key: name for key, name in (("kernels", of_runs), *named) if name is not None}
 
 
-def require_consent(paths: Iterable[Path], kernels: Iterable[str] = (), *, allowed: bool) -> None:
+def require_consent(
+    paths: Iterable[Path],
+    kernels: Iterable[str] = (),
+    *,
+    allowed: bool,
+    combinations: Iterable[Combination] = (),
+) -> None:
     """Raises `UsageError` where an experiment has commands or kernels that the command line does not allow. A run
     directory never has the consent: whoever goes on with it gives it again.
 
     Args:
         kernels: those in which the experiment itself says that it runs, and not the command line.
+        combinations: those of its workloads, which may have servers and clients of others.
     """
+    from ..mechanisms import commands_of_workloads
     from ..mechanisms.guest import GUEST
     from ..model.errors import UsageError
 
@@ -52,6 +61,13 @@ def require_consent(paths: Iterable[Path], kernels: Iterable[str] = (), *, allow
         raise UsageError(
             f"{key} boots a kernel from files, {visible(kernel)}, and QEMU does not promise to contain malicious code. "
             f"If it is yours, allow it with {ALLOW_FLAG}"
+        )
+    for workload, commands in commands_of_workloads(combinations).items():
+        shown = visible(commands[0])[:MAX_SHOWN]
+        raise UsageError(
+            f"workloads.{workload} runs a program of the experiment, with all rights of whoever runs sixbench: "
+            f"{shown}. Read it as you would read a script (sixbench plan shows all of it), then allow it with "
+            f"{ALLOW_FLAG}"
         )
     if not texts:
         return
@@ -70,6 +86,17 @@ def require_consent(paths: Iterable[Path], kernels: Iterable[str] = (), *, allow
     )
 
 
+def require_consent_to_run(experiment: Experiment, *, allowed: bool, chose_kernels: bool = False) -> None:
+    """Raises as `require_consent` for all of an experiment. `chose_kernels`: whether the command line names its
+    kernels."""
+    require_consent(
+        experiment.paths,
+        () if chose_kernels else experiment.kernels,
+        allowed=allowed,
+        combinations=experiment.combinations,
+    )
+
+
 def require_consent_to_hosts(topologies: Iterable[Topology], *, allowed: bool) -> None:
     """Raises `UsageError` where going on with a run directory would connect to other machines, which the command line
     does not allow: whoever wrote the directory chose them."""
@@ -85,12 +112,13 @@ def require_consent_to_hosts(topologies: Iterable[Topology], *, allowed: bool) -
         )
 
 
-def refuse_programs_in_guests(paths: Iterable[Path]) -> None:
-    """Raises `UsageError` where a path has a program under test, or is an emulated machine itself: in an emulated
-    machine are none of this one's programs but sixbench's own."""
+def refuse_programs_in_guests(paths: Iterable[Path], combinations: Iterable[Combination] = ()) -> None:
+    """Raises `UsageError` where a path has a program under test, or is an emulated machine itself, or where a workload
+    has a server or client of others: in an emulated machine are none of this one's programs but sixbench's own."""
     from ..mechanisms.guest import GUEST
     from ..mechanisms.program import PROGRAM
     from ..model.errors import UsageError
+    from ..model.programs import has_program
 
     kinds = {PROGRAM.name: "a program", GUEST.name: "an emulated machine"}
     pair = next(((path.name, kinds[path.mechanism]) for path in paths if path.mechanism in kinds), None)
@@ -98,6 +126,12 @@ def refuse_programs_in_guests(paths: Iterable[Path]) -> None:
         raise UsageError(
             f"paths.{pair[0]} is {pair[1]} under test, which an emulated machine does not have; leave the kernels "
             "out, or this path"
+        )
+    workload = next((item.workload.kind for item in combinations if has_program(item.workload.params)), None)
+    if workload is not None:
+        raise UsageError(
+            f"workloads.{workload} has a server or a client of others, which an emulated machine does not have; leave "
+            "the kernels out, or that program"
         )
 
 

@@ -43,7 +43,7 @@ def run_in_guests(request: RunRequest, experiment: Experiment, clock: Clock) -> 
     from ..bench.other_runs import measuring
 
     refuse_in_guests(request.output.events)
-    refuse_programs_in_guests(experiment.paths)
+    refuse_programs_in_guests(experiment.paths, experiment.combinations)
     with measuring(experiment.name, wait=request.wait, report=tell):
         directory = request.directory(experiment)
         environment = replace(gather(find_agent(), {}, in_user_namespace=False), clock=clock)

@@ -257,21 +257,24 @@ def _address_rows(experiment: Experiment) -> list[tuple[str, str]]:
 def _section_of_programs(experiment: Experiment) -> list[str]:
     """Commands that the experiment would run as the user of sixbench, or in emulated machines, and the kernels that it
     brings; nothing where it has none of these."""
+    from ..mechanisms import commands_of_workloads
     from ..mechanisms.guest import GUEST
     from .consent import commands_by_path, kernel_files
     from .options import ALLOW_FLAG
 
     texts = commands_by_path(experiment.paths)
+    of_workloads = commands_of_workloads(experiment.combinations)
     kernels = kernel_files(experiment.paths, experiment.kernels)
-    if not texts and not kernels:
+    if not texts and not kernels and not of_workloads:
         return []
-    rows = [(name, command) for name, commands in texts.items() for command in commands]
+    named = (*texts.items(), *of_workloads.items())
+    rows = [(name, command) for name, commands in named for command in commands]
     rows += [(key.removeprefix("paths."), f"the kernel {kernel}") for key, kernel in kernels.items()]
     lines = _section("Programs of the experiment", rows)
     kinds = {path.mechanism == GUEST.name for path in experiment.paths if path.name in texts}
     rights = [
         *(["in its emulated machine, as root there"] if True in kinds or kernels else []),
-        *(["with all rights of whoever runs sixbench"] if False in kinds else []),
+        *(["with all rights of whoever runs sixbench"] if False in kinds or of_workloads else []),
     ]
     text = f"They run {' or '.join(rights)}, and only with {ALLOW_FLAG}."
     return [*lines[:-1], *_indented(text), ""]

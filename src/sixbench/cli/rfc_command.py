@@ -12,7 +12,7 @@ import typer
 from ..plan.changes import ExperimentChanges
 from ..plan.loading import default_directory, experiment_source, load_experiment
 from . import completions
-from .consent import require_consent
+from .consent import require_consent_to_run
 from .event_logs import event_log
 from .options import ALLOW_PROGRAMS, EVENTS, MEAN_IT, QUIET, RESULTS_AS_JSON, RFC_OUT, SET, WAIT
 from .run_command import measure_and_present
@@ -142,7 +142,7 @@ def _designed(request: RfcRequest) -> tuple[Experiment, Procedure]:
         )
     if any(topology.is_spread for topology in loaded.topologies):
         raise UsageError(f"{request.experiment} has hosts, and a tester has one clock; leave out its hosts")
-    require_consent(loaded.paths, allowed=request.allows_programs)
+    require_consent_to_run(loaded, allowed=request.allows_programs)
     experiment, procedure = design(loaded, request.profile, request.tests, sizes, request.traffic, quick=request.quick)
     if any(TESTS[name].needs_search for name in procedure.tests):
         require_library()

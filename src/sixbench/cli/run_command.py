@@ -13,7 +13,7 @@ from . import completions
 from .bugs import keeping_trials
 from .changes import changes_of
 from .common import note
-from .consent import refuse_programs_in_guests, require_consent, require_consent_to_hosts
+from .consent import refuse_programs_in_guests, require_consent_to_hosts, require_consent_to_run
 from .event_logs import event_log, observers, refuse_in_guests
 from .guest_runs import check_clock, resume_in_guests, run_in_guests
 from .options import ALLOW_HOSTS, ALLOW_PROGRAMS, EVENTS, FINDINGS_AS_JSON, HOSTS, MEAN_IT, OUT, QUIET, SEED, SET, WAIT
@@ -94,7 +94,7 @@ def run(
     )
     loaded = request.load()
     guest_clock = check_clock(clock, loaded)
-    require_consent(loaded.paths, () if changes.kernels else loaded.kernels, allowed=allow_programs)
+    require_consent_to_run(loaded, allowed=allow_programs, chose_kernels=bool(changes.kernels))
     if out is not None:
         from ..store import check_free
 
@@ -157,7 +157,7 @@ def resume(
         if request.workers is not None:
             return resume_on_workers(request, request.workers, writer, run_so_far)
         planned = run_so_far.manifest.experiment
-        require_consent(planned.paths, planned.kernels, allowed=allow_programs)
+        require_consent_to_run(planned, allowed=allow_programs)
         require_consent_to_hosts(planned.topologies, allowed=allow_hosts)
         return _go_on(request, writer, run_so_far)
 
@@ -178,7 +178,7 @@ def _go_on(request: ResumeRequest, writer: RunWriter, run_so_far: Run) -> int:
         raise UsageError(f"{writer.directory} was begun by workers, which have to finish it; give --workers ADDRESS")
     if manifest.experiment.kernels:
         refuse_in_guests(output.events)
-        refuse_programs_in_guests(manifest.experiment.paths)
+        refuse_programs_in_guests(manifest.experiment.paths, manifest.experiment.combinations)
         with measuring(manifest.experiment.name, wait=request.wait, report=tell):
             return resume_in_guests(writer, output)
     enter_namespace_if_needed(sys.argv[1:])

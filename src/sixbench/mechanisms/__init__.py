@@ -17,7 +17,7 @@ from .bih import BIH
 from .broker import TUNNEL_BROKER
 from .common import legs_of
 from .configured import FOUR_IN_SIX, GRE, SIX_IN_FOUR, VXLAN
-from .consent import commands_of, kernel_file_of
+from .consent import commands_of, commands_of_workloads, kernel_file_of
 from .dslite import DS_LITE
 from .dstm import DSTM
 from .guest import GUEST

@@ -1,14 +1,17 @@
-"""The commands and kernels of an experiment that a path runs, for which whoever runs sixbench is asked."""
+"""The commands and kernels of an experiment that its paths and workloads run, for which whoever runs sixbench is
+asked."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..model.experiment import Combination
 from ..model.kernels import is_kernel_file
 from ..model.parameter import Parameter
 from ..model.path import Path
+from ..model.programs import commands as program_commands
 from .guest import GUEST
 from .program import PROGRAM
 from .program_options import FILES, INTERFACE, KERNEL, READY, SETUP, START
@@ -25,6 +28,17 @@ def commands_of(path: Path) -> tuple[str, ...]:
     if path.mechanism == GUEST.name and not _is_one_of(path, SHIPPED_GUESTS, (SETUP,)):
         return tuple(json.loads(str(path.options.get(SETUP.name, "[]"))))
     return ()
+
+
+def commands_of_workloads(combinations: Iterable[Combination]) -> dict[str, tuple[str, ...]]:
+    """The commands of the experiment that its workloads run as servers or clients, each once, by the workload's name.
+    They run as whoever runs sixbench. Those that sixbench brings are no commands of the experiment."""
+    by_workload: dict[str, dict[str, None]] = {}
+    for combination in combinations:
+        workload = combination.workload
+        for command in program_commands(workload.params):
+            by_workload.setdefault(workload.kind, {})[command] = None
+    return {kind: tuple(texts) for kind, texts in by_workload.items()}
 
 
 def kernel_file_of(path: Path) -> str | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from .metric import COLUMNS, METRICS
 from .parameter import Params, Scalar
+from .programs import has_program
 from .topology import Family
 from .workload import WorkloadKind
 
@@ -41,7 +42,9 @@ class Bypass:
 def bypassed_column(kind: WorkloadKind, params: Params) -> str | None:
     """The metric that shows whether the tester is a workload's limit: the metric that the workload is there to measure.
     None where the tester cannot be the limit, because the experiment or the workload says the rate, or the workload has
-    several flows or no length."""
+    several flows, no length, or an end that is a program of others."""
+    if has_program(params):
+        return None
     if kind.parts is not None or kind.parameter("duration") is None:
         return None
     is_offered = any(name in OFFERED for name in kind.agent_params(params))

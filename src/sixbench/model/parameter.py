@@ -35,6 +35,7 @@ ParameterKind = Literal[
     "commands",
     "kernel",
     "files",
+    "program",
     "families",
     "address",
     "interface",
@@ -211,9 +212,12 @@ class Parameter:
         return _FORMS.get(self.kind, _word)(self, value)
 
     def format(self, value: Scalar) -> str:
-        """The value as an experiment would write it; of files their names, of commands each in turn."""
+        """The value as an experiment would write it; of files their names, of commands each in turn, of a program its
+        command."""
         if isinstance(value, bool):
             return "true" if value else "false"
+        if self.kind == "program" and isinstance(value, str) and value.startswith("{"):
+            return str(json.loads(value)["program"])
         if isinstance(value, str):
             return (_JOINTS[self.kind].join(json.loads(value)) or "none") if self.kind in _JOINTS else value
         return _QUANTITIES[self.kind][1](value) if self.kind in _QUANTITIES else units.plain(value)

@@ -98,3 +98,23 @@ class SideResult(Form):
     strays: Counts | Natural = ABSENT
     socket: Socket = ABSENT
     series: Series = ABSENT
+
+
+class ProgramResult(Form):
+    """A program of others that was an end of a trial: its end, where it ended by itself, and what it used."""
+
+    ended: str = ABSENT
+    exit: int = ABSENT
+    ran_ns: Natural
+    cpu_ns: Natural
+    peak_memory_bytes: Natural
+    processes: Natural
+    listening: list[Name]
+    output: str
+    omitted_bytes: Natural
+
+
+class ProgramSide(Form):
+    """The result of an end that is a program of others."""
+
+    program: ProgramResult

@@ -20,6 +20,7 @@ from .topology import Family
 if TYPE_CHECKING:
     from .form import Form
     from .leg import Address
+    from .programs.end import ProgramEnd
 
 Transport = Literal["tcp", "udp", "icmp"]
 Flow = Literal["stream", "datagrams"]
@@ -145,6 +146,7 @@ class Part:
         step: parts of one step run at the same time, and steps one after the other.
         family: of its addresses; None: the path's own.
         families: of a part that has the addresses of several, all of them.
+        server, client: programs of others that are its ends; None: the end is sixbench's.
     """
 
     name: str
@@ -153,6 +155,8 @@ class Part:
     step: int = 0
     family: Family | None = None
     families: frozenset[Family] = frozenset()
+    server: ProgramEnd | None = None
+    client: ProgramEnd | None = None
 
 
 def default_placement(params: Params) -> Placement:

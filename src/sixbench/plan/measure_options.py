@@ -229,6 +229,11 @@ class _Params:
     def _parse(self, where: str, parameter: Parameter, value: object) -> None:
         if parameter.kind == "file":
             raise UsageError(f"{where}{parameter.name} is a file, and only experiments can name files")
+        if parameter.kind == "program":
+            raise UsageError(
+                f"{where}{parameter.name} is a program in a node, which only experiments have; `sixbench new` writes "
+                "one to start from"
+            )
         packets = self.kind.parameter("packet-rate")
         if parameter.name == "rate" and packets is not None and isinstance(value, str) and value.endswith("pps"):
             parameter = packets

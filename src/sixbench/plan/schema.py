@@ -14,6 +14,7 @@ from ..model import units
 from ..model.framing import FRAMINGS
 from ..model.identifiers import NAME
 from ..model.parameter import Parameter
+from ..model.programs import RECIPES, end
 from ..model.topology import MAX_MTU, MIN_MTU_V4
 from ..model.workload import WorkloadKind
 from ..model.workloads import WORKLOADS
@@ -29,6 +30,7 @@ from .schema_terms import (
     description_of,
     integer,
     levels,
+    named,
     object_of,
     parameter_schema,
     ref,
@@ -69,8 +71,20 @@ def _compared(mechanisms: Mapping[str, Mechanism]) -> dict[str, Schema]:
         "device-name": {"enum": [FORWARDING, WIRE, *SHIPPED, *SHIPPED_GUESTS, *mechanisms]},
         "program": _arguments(mechanisms[PROGRAM]),
         "path": _path(mechanisms),
+        "program-end": {"anyOf": [{"enum": list(RECIPES)}, _program_end()]},
         "workload": _workload(),
     }
+
+
+def _program_end() -> Schema:
+    """A program of the experiment's as an end of a trial."""
+    properties = {
+        end.PROGRAM: {"type": "string", "minLength": 1},
+        end.FILES: named({"type": "string"}),
+        end.READY_WITHIN: ref("duration"),
+        end.MEMORY: ref("size"),
+    }
+    return object_of(properties, required=(end.PROGRAM,))
 
 
 def _definitions() -> dict[str, Schema]:

@@ -101,6 +101,7 @@ _FORMS: Mapping[str, Schema] = {
     "ipv6-prefix": {"type": "string", "pattern": r"^[0-9A-Fa-f:.]+/[0-9]+$"},
     "eam": {"anyOf": [{"type": "object", "additionalProperties": {"type": "string"}}, {"type": "string"}]},
     "files": named({"type": "string"}),
+    "program": ref("program-end"),
     "families": {"anyOf": [{"enum": [4, 6]}, pair({"enum": [4, 6]})]},
     "commands": {"type": "array", "items": {"type": "string", "minLength": 1}, "maxItems": MAX_SETUP},
     "cidr": {"type": "string", "pattern": r"^\S+/[0-9]+$"},

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..bench.estimate import estimate
-from ..mechanisms import MECHANISMS, commands_of, kernel_file_of
+from ..mechanisms import MECHANISMS, commands_of, commands_of_workloads, kernel_file_of
 from ..model.errors import ExperimentError, Problem, UsageError
 from ..model.experiment import Experiment
 from ..plan.changes import ExperimentChanges
@@ -183,3 +183,5 @@ def _refuse_programs(experiment: Experiment) -> None:
             raise UsageError(
                 f"paths.{path.name} runs commands, which the page does not allow; use sixbench run instead"
             )
+    for workload in commands_of_workloads(experiment.combinations):
+        raise UsageError(f"workloads.{workload} runs commands, which the page does not allow; use sixbench run instead")

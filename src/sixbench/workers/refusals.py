@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..mechanisms import commands_of
+from ..mechanisms import commands_of, commands_of_workloads
 from ..mechanisms.guest import GUEST
 from ..model.errors import UsageError
 from ..model.experiment import Experiment
@@ -22,6 +22,12 @@ def refuse_foreign(experiment: Experiment) -> None:
     if text is not None:
         raise UsageError(
             f"paths.{text} runs a program of the experiment, which no worker does for others; "
+            "run it on this machine, without --workers"
+        )
+    text = next(iter(commands_of_workloads(experiment.combinations)), None)
+    if text is not None:
+        raise UsageError(
+            f"workloads.{text} runs a program of the experiment, which no worker does for others; "
             "run it on this machine, without --workers"
         )
     if any(topology.is_spread for topology in experiment.topologies):

@@ -12,13 +12,15 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::mount::{MsFlags, mount};
-use nix::sys::resource::{Resource, UsageWho, getrusage, setrlimit};
+use nix::sys::resource::{Resource, Usage, UsageWho, getrusage, setrlimit};
 use nix::sys::signal::{Signal, kill};
+use nix::sys::time::TimeValLike;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
 use super::Start;
+use super::listening::{self, Listens};
 
 /// The command that the agent starts itself with as this process.
 pub const COMMAND: &str = "device-init";
@@ -26,7 +28,7 @@ pub const COMMAND: &str = "device-init";
 /// Gets a file system of its own: many programs have files there of which the machine has only one.
 const RUN: &str = "/run";
 /// The program's private directory.
-const DIRECTORY: &str = "/run/device";
+pub const DIRECTORY: &str = "/run/device";
 /// The output of the last attempt to find the program ready.
 const READY_OUTPUT: &str = "/run/ready-said";
 /// Mount options of the private file system, with its size.
@@ -65,9 +67,15 @@ pub enum Ended {
     /// It ended by itself.
     Went {
         how: String,
+        /// Its exit code; absent where a signal ended it.
+        exit: Option<i32>,
         was_ready: bool,
         /// True if other processes were left in the namespace.
         left_others: bool,
+        /// Time from its start to its end.
+        ran_ns: u64,
+        /// CPU time of its processes that have ended.
+        cpu_ns: u64,
         /// The most that one of its processes had resident.
         largest_bytes: u64,
     },
@@ -103,7 +111,7 @@ fn begin() -> Result<Ended, String> {
     tell(&Status::Ready { after_ns: started.elapsed().as_nanos() as u64 });
     loop {
         match waitpid(None, None) {
-            Ok(status) if status.pid() == Some(program) => return Ok(went(status, true)),
+            Ok(status) if status.pid() == Some(program) => return Ok(went(status, true, started)),
             // Orphans end here too.
             Ok(_) | Err(Errno::EINTR) => (),
             Err(errno) => return Err(format!("waiting for it: {errno}")),
@@ -117,17 +125,24 @@ fn prepare(start: &Start) -> Result<(), String> {
     mount(Some("none"), RUN, Some("tmpfs"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV, Some(RUN_OPTIONS))
         .map_err(|errno| failed("mounting a private /run", &errno))?;
     DirBuilder::new().mode(0o755).create(DIRECTORY).map_err(|error| failed("making {dir}", &error))?;
-    for (name, content) in &start.files {
-        let place = Path::new(DIRECTORY).join(name);
-        fs::write(&place, content)
-            .and_then(|()| fs::set_permissions(&place, Permissions::from_mode(0o755)))
-            .map_err(|error| failed(&format!("writing {{dir}}/{name}"), &error))?;
+    for (files, mode) in [(&start.files, 0o755), (&start.secrets, 0o600)] {
+        for (name, content) in files {
+            write(&Path::new(DIRECTORY).join(name), content, mode)
+                .map_err(|error| failed(&format!("writing {{dir}}/{name}"), &error))?;
+        }
     }
     std::env::set_current_dir(DIRECTORY).map_err(|error| failed("going to {dir}", &error))?;
     setrlimit(Resource::RLIMIT_DATA, start.memory_bytes, start.memory_bytes)
         .map_err(|errno| failed("limiting its memory", &errno))?;
     setrlimit(Resource::RLIMIT_CORE, 0, 0).map_err(|errno| failed("forbidding core dumps", &errno))?;
     fs::write("/proc/self/oom_score_adj", FIRST_TO_GO).map_err(|error| failed("offering it to the OOM killer", &error))
+}
+
+/// Writes a file that nobody can read before it has this mode.
+fn write(place: &Path, content: &str, mode: u32) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(place)?;
+    file.write_all(content.as_bytes())?;
+    file.set_permissions(Permissions::from_mode(mode))
 }
 
 enum Output {
@@ -154,8 +169,15 @@ fn spawn(argv: &[String], output: Output) -> io::Result<Pid> {
 
 /// Waits until the program is ready. Else gives how it ended.
 fn until_ready(start: &Start, program: Pid, started: Instant) -> Option<Ended> {
+    if let Some(socket) = start.listens {
+        return until_it_listens(socket, start, program, started);
+    }
+    if start.ready.is_empty() {
+        return None;
+    }
+    let command = super::shown(&start.ready);
     let limit = Duration::from_nanos(start.ready_timeout_ns);
-    let mut last = "did not end".to_owned();
+    let mut last = format!("`{command}` did not end");
     while started.elapsed() < limit {
         let attempt = OpenOptions::new()
             .create(true)
@@ -167,22 +189,47 @@ fn until_ready(start: &Start, program: Pid, started: Instant) -> Option<Ended> {
         let attempt = match attempt {
             Ok(attempt) => attempt,
             Err(error) => {
-                let attempt = format!("could not be run: {error}");
+                let attempt = format!("`{command}` could not be run: {error}");
                 return Some(Ended::NotReady { attempt, is_too_late: false });
             }
         };
         match wait_for(attempt, program, started + limit) {
             Waited::Attempt(WaitStatus::Exited(_, 0)) => return None,
-            Waited::Attempt(status) => last = with_words(how(status)),
+            Waited::Attempt(status) => last = format!("`{command}` {}", with_words(how(status))),
             Waited::Program(status) => {
                 end(attempt);
-                return Some(went(status, false));
+                return Some(went(status, false, started));
             }
             Waited::TooLong => end(attempt),
         }
         thread::sleep(BETWEEN_ATTEMPTS);
     }
     Some(Ended::NotReady { attempt: last, is_too_late: true })
+}
+
+/// Waits until it listens. Else gives how it ended.
+fn until_it_listens(socket: Listens, start: &Start, program: Pid, started: Instant) -> Option<Ended> {
+    let limit = Duration::from_nanos(start.ready_timeout_ns);
+    while started.elapsed() < limit {
+        match listening::has(socket) {
+            Ok(true) => return None,
+            Ok(false) => {}
+            Err(error) => {
+                let attempt = format!("its sockets could not be read: {error}");
+                return Some(Ended::NotReady { attempt, is_too_late: false });
+            }
+        }
+        while let Ok(status) = waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+            match status.pid() {
+                Some(pid) if pid == program => return Some(went(status, false, started)),
+                // Orphans end here too.
+                Some(_) => {}
+                None => break,
+            }
+        }
+        thread::sleep(POLL);
+    }
+    Some(Ended::NotReady { attempt: format!("it does not listen at {socket}"), is_too_late: true })
 }
 
 fn end(attempt: Pid) {
@@ -217,11 +264,17 @@ fn with_words(how: String) -> String {
     }
 }
 
-fn went(status: WaitStatus, was_ready: bool) -> Ended {
-    let largest_kib = getrusage(UsageWho::RUSAGE_CHILDREN).map_or(0, |usage| usage.max_rss());
+fn went(status: WaitStatus, was_ready: bool, started: Instant) -> Ended {
+    let ran_ns = started.elapsed().as_nanos() as u64;
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN);
+    let largest_kib = usage.as_ref().map_or(0, Usage::max_rss);
+    let cpu_us = usage.map_or(0, |usage| (usage.user_time() + usage.system_time()).num_microseconds());
     Ended::Went {
         how: how(status),
+        exit: if let WaitStatus::Exited(_, code) = status { Some(code) } else { None },
         was_ready,
+        ran_ns,
+        cpu_ns: u64::try_from(cpu_us).unwrap_or(0) * 1_000,
         // This signals every process of the namespace but this one (kill(2)).
         left_others: kill(Pid::from_raw(-1), None).is_ok(),
         largest_bytes: u64::try_from(largest_kib).unwrap_or(0) << 10,

@@ -1,14 +1,67 @@
 //! Sockets of the node's namespace that wait for others: TCP sockets that listen, UDP sockets without a peer.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use serde::{Deserialize, Serialize};
 
 /// Most sockets that are listed.
 const MAX_TOLD: usize = 64;
 /// TCP_LISTEN, as /proc/net/tcp has it.
 const LISTENS: &str = "0A";
+
+/// A socket that waits for others, at any address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Listens {
+    /// The transport.
+    pub transport: Transport,
+    /// The port.
+    pub port: u16,
+}
+
+/// The transport of a socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Transport {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
+impl fmt::Display for Listens {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} port {}", self.transport.name(), self.port)
+    }
+}
+
+impl Transport {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+        }
+    }
+}
+
+/// True if there is such a socket.
+pub fn has(socket: Listens) -> io::Result<bool> {
+    let protocol = socket.transport.name();
+    for file in [protocol.to_owned(), format!("{protocol}6")] {
+        match fs::read_to_string(format!("/proc/self/net/{file}")) {
+            Ok(text) if waiting_at(&text, protocol).any(|address| address.port() == socket.port) => return Ok(true),
+            Ok(_) => {}
+            // A kernel without IPv6.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(false)
+}
 
 /// All of these sockets, such as `tcp 0.0.0.0:53`.
 pub fn read() -> io::Result<Vec<String>> {
@@ -25,11 +78,15 @@ pub fn read() -> io::Result<Vec<String>> {
 }
 
 fn waiting(text: &str, protocol: &str) -> impl Iterator<Item = String> {
+    waiting_at(text, protocol).map(move |address| format!("{protocol} {address}"))
+}
+
+fn waiting_at(text: &str, protocol: &str) -> impl Iterator<Item = SocketAddr> {
     text.lines().skip(1).filter_map(move |line| {
         let mut words = line.split_whitespace().skip(1);
         let (local, peer, state) = (words.next()?, address(words.next()?)?, words.next()?);
         let waits = if protocol == "tcp" { state == LISTENS } else { peer.port() == 0 };
-        waits.then(|| Some(format!("{protocol} {}", address(local)?))).flatten()
+        waits.then(|| address(local)).flatten()
     })
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::io;
 
+use nix::sys::signal::{Signal, kill};
 use nix::time::{ClockId, clock_getcpuclockid, clock_gettime};
 use nix::unistd::{Pid, SysconfVar, sysconf};
 
@@ -53,6 +54,15 @@ pub fn read(holder: u32, reset_peak: bool) -> io::Result<Usage> {
         }
     }
     Ok(used)
+}
+
+/// Kills the first process of the device's namespace, and so all of them. Their holder ends once they are gone.
+pub fn end_namespace(holder: u32) {
+    let first = all().map(|processes| children(&processes, holder as i32)).unwrap_or_default();
+    // Where there is none yet, the holder ends with its child.
+    for pid in if first.is_empty() { vec![holder as i32] } else { first } {
+        let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+    }
 }
 
 fn children(processes: &HashMap<i32, Process>, parent: i32) -> Vec<i32> {

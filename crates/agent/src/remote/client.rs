@@ -22,7 +22,7 @@ use crate::conversation::{self, Asker, Reply};
 use crate::error::{Code, Error, Outcome};
 use crate::lines::{Line, Lines};
 use crate::protocol::{Hello, Request};
-use crate::sessions::{self, Sessions};
+use crate::sessions::{self, Programs, Sessions};
 use crate::{counters, hello, workloads};
 
 /// The longest request of a client.
@@ -55,7 +55,7 @@ pub fn serve(channel: Channel, visit: &mut Visit, host: &Arc<Host>) {
     let Channel { reader, writer, stream } = channel;
     let shared = Arc::new(Shared {
         answers: Answers::to(writer),
-        sessions: Sessions::new(workloads::find, limits::MAX_SESSIONS),
+        sessions: Sessions::new(workloads::find, Programs::None, limits::MAX_SESSIONS),
         flows: host.flows.of_client(),
         began: Instant::now(),
         heard_ms: AtomicU64::new(0),

@@ -1,7 +1,7 @@
 //! The client of `tls`.
 
 use std::cell::RefCell;
-use std::io::Write;
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -98,9 +98,12 @@ impl Client {
         let is_early = request.is_some() && tls.is_early_data_accepted();
         let first_byte_ns = if is_early { Some(answer(&mut session).await? - started_ns) } else { None };
         session.shutdown().await?;
-        let mut rest = [0];
-        if session.read(&mut rest).await? != 0 {
-            return Err(Failure::new("wrong-response", "the server sent data that nobody asked for"));
+        match session.read(&mut [0]).await {
+            // Some servers close the connection without saying so by TLS, once the client has (RFC 8446 section 6.1).
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
+            Ok(0) => {}
+            Ok(_) => return Err(Failure::new("wrong-response", "the server sent data that nobody asked for")),
+            Err(error) => return Err(error.into()),
         }
         Ok(Handshake {
             connect_ns: connected_ns - started_ns,

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...model.workload import Result
 from ..answers import Nothing, ProgressAnswer, ServeAnswer, check
-from ..results import check_result
+from ..results import check_program, check_result
 from .request import Answered, Request
 
 _HERE = {"here": True}
@@ -25,6 +25,7 @@ class _Side(Request[Answered]):
     also: list[Mapping[str, str]] | None = None
     token: str = field(repr=False)
     params: Mapping[str, Any]
+    program: Mapping[str, Any] | None = None
 
 
 class Serve(_Side[ServeAnswer]):
@@ -43,8 +44,12 @@ class ClientRunRequest(_Side[Result], op="run"):
     certificate: str | None = None
 
     def read(self, answer: object) -> Result:
-        """The result as it came. Its form is that of the workload."""
-        check_result(self.workload, "client", self.params, answer, f"run of {self.workload}")
+        """The result as it came. Its form is that of the workload, or of a program."""
+        what = f"run of {self.workload}"
+        if self.program is not None:
+            check_program(answer, what)
+        else:
+            check_result(self.workload, "client", self.params, answer, what)
         assert isinstance(answer, dict), "the form has been found right"
         return answer
 
@@ -55,11 +60,13 @@ class Finish(Request[Result]):
     Attributes:
         workload, params: what was served; they are not sent, and give the result's form. Without a workload the result
             is not checked.
+        is_program: whether somebody else's program served it; it is not sent either.
     """
 
     session: str
     workload: str | None = field(default=None, metadata=_HERE)
     params: Mapping[str, Any] = field(default_factory=dict, metadata=_HERE)
+    is_program: bool = field(default=False, metadata=_HERE)
     sent: int | None = None
     timeout_ns: int
     first_silence_ns: int | None = None
@@ -68,6 +75,8 @@ class Finish(Request[Result]):
         """The result as it came. Its form is that of the workload."""
         if self.workload is None:
             check(Nothing, answer, self.op)
+        elif self.is_program:
+            check_program(answer, f"finish of {self.workload}")
         else:
             check_result(self.workload, "server", self.params, answer, f"finish of {self.workload}")
         assert isinstance(answer, dict), "the form has been found right"

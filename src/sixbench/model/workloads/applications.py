@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..parameter import Parameter
+from ..parameter import Parameter, Params
+from ..programs import reading
+from ..programs.end import PROGRAM
 from ..quantity import metric, times
 from ..reason import ReasonKind
 from ..workload import Result, TrialMeasurements
-from .common import in_words
+from .common import in_words, rate
 
 SESSION = Parameter(
     name="session",
@@ -90,7 +92,10 @@ def agreed(measured: TrialMeasurements, counts: Mapping[str, int], claimed: str,
 
 
 def same_at_both_ends(measured: TrialMeasurements, client: Result, server: Result, what: str = "handshakes") -> None:
-    """Rejects a trial whose server completed fewer than its client counts. `what`: what a transaction is."""
+    """Rejects a trial whose server completed fewer than its client counts. Somebody else's server counts nothing.
+    `what`: what a transaction is."""
+    if PROGRAM in server:
+        return
     completed, counted = server["transactions"], client["transactions"]
     if completed < counted:
         words = f"the client counts {counted} {what}, and the server completed {completed}"
@@ -115,6 +120,22 @@ def marks(measured: TrialMeasurements, results: Mapping[str, Result]) -> None:
             measured.notes.append(
                 f"none of {datagrams} datagrams came to the {side} with ECN, which the other side sends with"
             )
+
+
+def of_program(params: Params, client: Result, server: Result, what: str) -> TrialMeasurements:
+    """The measurements of a trial whose client is somebody else's: what our server counted while the program ran, and
+    what its output says where sixbench knows its form. `what`: what a transaction is."""
+    measured, program = TrialMeasurements(), client[PROGRAM]
+    completed = server["transactions"]
+    per_s = rate(completed, program["ran_ns"])
+    if completed and per_s is not None:
+        measured.metrics["transactions_rate_per_s"] = per_s
+        measured.metrics.update(reading(params, program["output"]))
+    else:
+        measured.reject(ReasonKind.NOTHING_ARRIVED, f"the server completed no {what}")
+    if server["failed"]:
+        measured.notes.append(f"{what}s that failed at the server: {server['failed']}")
+    return measured
 
 
 def failures(measured: TrialMeasurements, client: Result, what: str) -> None:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from ..expectation import Expectation, TransactionTraffic
 from ..parameter import Parameter, Params
+from ..programs import CLIENT, SERVER, checked, foretold, without_programs
 from ..quantity import metric, share, times
 from ..workload import CONNECTION_PACKETS, Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind
-from .applications import IN_FLIGHT, agreed, failures, same_at_both_ends
+from .applications import IN_FLIGHT, agreed, failures, of_program, same_at_both_ends
 from .common import COUNT, DURATION, SECOND_NS, SHORT_WARMUP, TIMEOUT, histogram, of_one_length, transactions
 from .quic_packets import handshake_datagrams, stream_bytes
 from .tls import VERSION
@@ -70,6 +71,8 @@ RETRY_AFTER = Parameter(
 
 
 def _summarise(params: Params, client: Result, server: Result) -> TrialMeasurements:
+    if CLIENT.column in params:
+        return of_program(params, client, server, "answer")
     measured = TrialMeasurements()
     for name in ("session", "response", "transaction"):
         histogram(measured, client, name, name, "mean", "p50", "p99")
@@ -83,7 +86,11 @@ def _summarise(params: Params, client: Result, server: Result) -> TrialMeasureme
         measured.metrics["transaction_sent_bytes"] = client["sent_bytes"] / answered
         measured.metrics["transaction_received_bytes"] = client["received_bytes"] / answered
     transactions(measured, client, "question")
-    agreed(measured, _without_truncated(client, over), PROTOCOLS[over], "the protocol of the answers")
+    protocols = _without_truncated(client, over)
+    if SERVER.column in params and over == "tls":
+        # A server on a port for DNS over TLS needs no ALPN (RFC 7858 section 3.1).
+        protocols.pop("none", None)
+    agreed(measured, protocols, PROTOCOLS[over], "the protocol of the answers")
     if over in OVER_TLS:
         agreed(measured, client["versions"], VERSION, "the version of TLS")
     same_at_both_ends(measured, client, server, "answers")
@@ -162,6 +169,9 @@ def _exchange(over: str, answer_bytes: int, *, is_new: bool) -> TransactionTraff
 
 
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:
+    if CLIENT.column in params:
+        answers = int(server["transactions"])
+        return Traffic(messages=2 * answers if OVER.of(params) == "udp" else answers)
     questions = int(client["transactions"]) + int(client["warmup_transactions"])
     if OVER.of(params) in OVER_DATAGRAMS:
         messages = 2 * questions
@@ -228,7 +238,10 @@ KIND = WorkloadKind(
     transport="udp",
     doc="Questions of DNS for names of the trial's own zone, and answers of a given length by its server: a given "
     "number at once.",
-    parameters=(OVER, CONNECTION, ANSWER, EDNS, RETRY_AFTER, IN_FLIGHT, DURATION, COUNT, SHORT_WARMUP, TIMEOUT),
+    parameters=(
+        *(OVER, CONNECTION, ANSWER, EDNS, RETRY_AFTER, IN_FLIGHT),
+        *(DURATION, COUNT, SHORT_WARMUP, TIMEOUT, SERVER, CLIENT),
+    ),
     primary="transaction_p50",
     headline=("transaction_p50", "response_p50", "transactions_rate", "questions_unanswered", "transaction_received"),
     metrics=(
@@ -247,9 +260,10 @@ KIND = WorkloadKind(
     ),
     distributions=("session", "response", "transaction"),
     needs_network="a server that knows the address of its client beforehand",
-    check=of_one_length(DURATION, COUNT),
+    check=checked("dns", of_one_length(DURATION, COUNT)),
+    agent_params=without_programs,
     summarise=_summarise,
     traffic=_traffic,
-    expects=_expects,
+    expects=foretold(_expects),
     results=lambda side, params: (Expected(form=_forms()[side]),),
 )

@@ -7,9 +7,11 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ..expectation import Expectation, TransactionTraffic
-from ..parameter import Parameter, Params
+from ..parameter import Parameter, Params, Wrong
+from ..programs import CLIENT, SERVER, checked, foretold, without_programs
 from ..quantity import metric
 from ..reason import ReasonKind
+from ..topology import Family
 from ..workload import Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind
 from .applications import (
     CHAIN,
@@ -20,6 +22,7 @@ from .applications import (
     agreed,
     failures,
     marks,
+    of_program,
     same_at_both_ends,
 )
 from .common import COUNT, DURATION, SHORT_WARMUP, TIMEOUT, histogram, of_one_length, transactions
@@ -53,7 +56,15 @@ CONNECTION_BYTES = (
 """Payload of UDP, without the close."""
 
 
+def _check(params: Params, families: frozenset[Family]) -> Wrong | None:
+    if RETRY.of(params) and SERVER.column in params:
+        return Wrong(RETRY.name, f"{RETRY.name} is for sixbench's own server: leave {RETRY.name} or {SERVER.name} out")
+    return of_one_length(DURATION, COUNT)(params, families)
+
+
 def _summarise(params: Params, client: Result, server: Result) -> TrialMeasurements:
+    if CLIENT.column in params:
+        return of_program(params, client, server, "connection")
     measured = TrialMeasurements()
     for name in ("handshake", "first_byte"):
         histogram(measured, client, name, name, "mean", "p50", "p99")
@@ -64,7 +75,8 @@ def _summarise(params: Params, client: Result, server: Result) -> TrialMeasureme
     transactions(measured, client, "connection")
     agreed(measured, client["kinds"], str(QUIC_SESSION.of(params)), "the kind of handshake")
     agreed(measured, client["protocols"], PROTOCOL, "the protocol over QUIC")
-    _retries(measured, params, client, server)
+    if SERVER.column not in params:
+        _retries(measured, params, client, server)
     same_at_both_ends(measured, client, server)
     marks(measured, {"client": client, "server": server})
     failures(measured, client, "connections")
@@ -104,6 +116,8 @@ def _expects(params: Params) -> Expectation:
 
 
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:
+    if CLIENT.column in params:
+        return Traffic(messages=2 * int(server["transactions"]))
     return Traffic(
         forward_payload_bytes=int(client["sent_bytes"]),
         reverse_payload_bytes=int(client["received_bytes"]),
@@ -162,7 +176,7 @@ KIND = WorkloadKind(
     is_proper_name=True,
     transport="udp",
     doc="Connect by QUIC, send one byte, get one byte back, close: a given number at once.",
-    parameters=(QUIC_SESSION, RETRY, CHAIN, IN_FLIGHT, DURATION, COUNT, SHORT_WARMUP, TIMEOUT),
+    parameters=(QUIC_SESSION, RETRY, CHAIN, IN_FLIGHT, DURATION, COUNT, SHORT_WARMUP, TIMEOUT, SERVER, CLIENT),
     primary="first_byte_p50",
     headline=("first_byte_p50", "handshake_p50", "transactions_rate", "connection_received"),
     metrics=(
@@ -172,9 +186,10 @@ KIND = WorkloadKind(
     own_metrics=CONNECTION_BYTES,
     distributions=("handshake", "first_byte"),
     needs_network="a server that knows the address of its client beforehand",
-    check=of_one_length(DURATION, COUNT),
+    check=checked("quic-connect", _check),
+    agent_params=without_programs,
     summarise=_summarise,
     traffic=_traffic,
-    expects=_expects,
+    expects=foretold(_expects),
     results=lambda side, params: (Expected(form=_forms()[side]),),
 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..expectation import Expectation, TransactionTraffic
 from ..parameter import Parameter, Params, Wrong
+from ..programs import CLIENT, SERVER, checked, foretold, without_programs
 from ..reason import ReasonKind
 from ..topology import Family
 from ..workload import CONNECTION_PACKETS, Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind
@@ -19,6 +20,7 @@ from .applications import (
     agreed,
     failures,
     handshake_metrics,
+    of_program,
     same_at_both_ends,
 )
 from .common import COUNT, DURATION, SHORT_WARMUP, TIMEOUT, histogram, one_length, transactions
@@ -43,6 +45,8 @@ EARLY_KIND = "early-data"
 
 
 def _summarise(params: Params, client: Result, server: Result) -> TrialMeasurements:
+    if CLIENT.column in params:
+        return of_program(params, client, server, "handshake")
     measured = TrialMeasurements()
     for name in ("connect", "handshake", "transaction", "first_byte"):
         histogram(measured, client, name, name, "mean", "p50", "p99")
@@ -84,6 +88,8 @@ def _expects(params: Params) -> Expectation:
 
 
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:
+    if CLIENT.column in params:
+        return Traffic(messages=CONNECTION_PACKETS * int(server["transactions"]))
     connections = int(client["transactions"]) + int(client["warmup_transactions"])
     return Traffic(
         forward_payload_bytes=int(client["sent_bytes"]),
@@ -141,7 +147,7 @@ KIND = WorkloadKind(
     is_proper_name=True,
     transport="tcp",
     doc="Connect, shake hands by TLS 1.3, close: a given number at once.",
-    parameters=(SESSION, EARLY_DATA, CHAIN, IN_FLIGHT, DURATION, COUNT, SHORT_WARMUP, TIMEOUT),
+    parameters=(SESSION, EARLY_DATA, CHAIN, IN_FLIGHT, DURATION, COUNT, SHORT_WARMUP, TIMEOUT, SERVER, CLIENT),
     primary="handshake_p50",
     headline=("handshake_p50", "handshake_p99", "transactions_rate", "handshake_received"),
     metrics=(
@@ -152,9 +158,10 @@ KIND = WorkloadKind(
         *("handshake_sent", "handshake_received", "wire_sent", "wire_received"),
     ),
     distributions=("connect", "handshake", "transaction", "first_byte"),
-    check=_check,
+    check=checked("tls", _check),
+    agent_params=without_programs,
     summarise=_summarise,
     traffic=_traffic,
-    expects=_expects,
+    expects=foretold(_expects),
     results=lambda side, params: (Expected(form=_forms()[side]),),
 )

@@ -1,0 +1,194 @@
+"""Somebody else's server or client in a trial: a program that sixbench knows is a file here, and a line in `RECIPES`.
+
+A workload that can have one has the parameters `SERVER` and `CLIENT`. Our end is unchanged. What only the other end
+would know is absent.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+
+from ..expectation import NOTHING_FORETOLD, Expectation
+from ..parameter import Parameter, Params, Scalar, Wrong
+from ..quoting import shown
+from ..topology import Family
+from . import caddy, dnsperf, kdig, nginx, unbound
+from .end import (
+    KEYS,
+    PROGRAM,
+    TIME_TO_END_NS,
+    ProgramEnd,
+    ProgramSide,
+    Recipe,
+    Transport,
+    filled,
+    lacks_length,
+    other_of,
+    read_other,
+)
+
+RECIPES: Mapping[str, Recipe] = {
+    recipe.name: recipe
+    for recipe in (
+        unbound.RECIPE,
+        nginx.RECIPE,
+        caddy.RECIPE,
+        kdig.RECIPE,
+        dnsperf.RECIPE,
+    )
+}
+
+DEFAULT_CHAIN_BYTES = 1536
+Check = Callable[[Params, frozenset[Family]], Wrong | None]
+
+
+def _parse(side: ProgramSide, value: object) -> str:
+    if isinstance(value, Mapping):
+        return read_other(value)
+    recipes = [recipe.name for recipe in RECIPES.values() if recipe.side == side]
+    if isinstance(value, str) and value.startswith("{"):
+        return _kept(value)
+    if not isinstance(value, str) or value not in recipes:
+        raise ValueError(
+            f"{shown(value)} is no {side} that sixbench knows: give {', '.join(recipes)}, or {{{PROGRAM}: COMMAND}}"
+        )
+    return value
+
+
+def _kept(text: str) -> str:
+    """A program in the form in which it is kept, which may come from anyone."""
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{shown(text)} is not a program") from error
+    return read_other(given)
+
+
+SERVER = Parameter(
+    name="server",
+    column="server_program",
+    kind="program",
+    doc=f"somebody else's server in the place of sixbench's: a name that it knows, or a mapping of {', '.join(KEYS)}",
+    identifying=True,
+    unless_given="sixbench's own",
+    parser=partial(_parse, "server"),
+)
+CLIENT = Parameter(
+    name="client",
+    column="client_program",
+    kind="program",
+    doc=f"somebody else's client in the place of sixbench's: a name that it knows, or a mapping of {', '.join(KEYS)}",
+    identifying=True,
+    unless_given="sixbench's own",
+    parser=partial(_parse, "client"),
+)
+PARAMETERS = (SERVER, CLIENT)
+
+
+def has_program(params: Params) -> bool:
+    """True if an end of such a trial is a program of others."""
+    return any(parameter.column in params for parameter in PARAMETERS)
+
+
+def without_programs(params: Params) -> dict[str, Scalar]:
+    """The parameters without programs: those of our end."""
+    columns = {parameter.column for parameter in PARAMETERS}
+    return {column: value for column, value in params.items() if column not in columns}
+
+
+def commands(params: Params) -> tuple[str, ...]:
+    """The commands of the experiment's that a workload runs. Those that sixbench brings are not among them."""
+    given = (str(params[parameter.column]) for parameter in PARAMETERS if parameter.column in params)
+    return tuple(other_of(text).command for text in given if text not in RECIPES)
+
+
+def recipes(params: Params) -> Iterable[Recipe]:
+    """The programs that sixbench knows, of a workload."""
+    given = (str(params[parameter.column]) for parameter in PARAMETERS if parameter.column in params)
+    return [RECIPES[text] for text in given if text in RECIPES]
+
+
+def server_end(workload: str, params: Params) -> ProgramEnd | None:
+    """The program that serves; None: sixbench does."""
+    if SERVER.column not in params:
+        return None
+    over = params.get("over")
+    listens: Transport = "udp" if over in ("udp", "quic") or workload.startswith("quic") else "tcp"
+    chain_bytes = None if over in ("udp", "tcp") else int(params.get("chain_bytes", DEFAULT_CHAIN_BYTES))
+    return replace(_end(str(params[SERVER.column]), workload, params), listens=listens, chain_bytes=chain_bytes)
+
+
+def client_end(workload: str, params: Params) -> ProgramEnd | None:
+    """The program that asks; None: sixbench does."""
+    if CLIENT.column not in params:
+        return None
+    text = str(params[CLIENT.column])
+    limit_ns = int(params["duration_ns"]) if "duration_ns" in params else None
+    if limit_ns is not None and text in RECIPES:
+        limit_ns += TIME_TO_END_NS
+    return replace(_end(text, workload, params), limit_ns=limit_ns)
+
+
+def _end(text: str, workload: str, params: Params) -> ProgramEnd:
+    if text in RECIPES:
+        command = RECIPES[text].command[workload](params)
+        return ProgramEnd(name=text, argv=command.argv, files=command.files)
+    other = other_of(text)
+    words = shlex.split(other.command)
+    return ProgramEnd(
+        name=words[0].rpartition("/")[2],
+        argv=tuple(filled(word, params) for word in words),
+        files={name: filled(content, params) for name, content in other.files.items()},
+        ready_timeout_ns=other.ready_timeout_ns,
+        memory_bytes=other.memory_bytes,
+    )
+
+
+def reading(params: Params, output: str) -> Mapping[str, float]:
+    """The metrics in the output of a client that sixbench knows, by column."""
+    recipe = RECIPES.get(str(params.get(CLIENT.column)))
+    return {} if recipe is None else recipe.read(output)
+
+
+def checked(workload: str, check: Check) -> Check:
+    """The check of a workload with that of its programs."""
+
+    def both(params: Params, families: frozenset[Family]) -> Wrong | None:
+        return check(params, families) or _wrong(workload, params)
+
+    return both
+
+
+def foretold(expects: Callable[[Params], Expectation]) -> Callable[[Params], Expectation]:
+    """The expectations of a workload whose ends are both sixbench's. Nobody knows what another's program sends."""
+
+    def of_both_ends(params: Params) -> Expectation:
+        has_program = any(parameter.column in params for parameter in PARAMETERS)
+        return NOTHING_FORETOLD if has_program else expects(params)
+
+    return of_both_ends
+
+
+def _wrong(workload: str, params: Params) -> Wrong | None:
+    given = [parameter for parameter in PARAMETERS if parameter.column in params]
+    if len(given) > 1:
+        return Wrong(CLIENT.name, f"one end of a trial is sixbench's: leave {SERVER.name} or {CLIENT.name} out")
+    for parameter in given:
+        text = str(params[parameter.column])
+        recipe = RECIPES.get(text)
+        if recipe is None:
+            other = other_of(text)
+            texts = (other.command, *other.files.values())
+            lacking = next((word for item in texts if (word := lacks_length(item, params)) is not None), None)
+            if lacking is not None:
+                return Wrong(parameter.name, f"{{{lacking}}} stands in a command or a file: give {lacking}")
+        elif workload not in recipe.command:
+            known = ", ".join(recipe.command)
+            return Wrong(parameter.name, f"{recipe.name} is a {recipe.side} of {known}, not of {workload}")
+        elif (unfit := recipe.unfit(params)) is not None:
+            return Wrong(*unfit)
+    return None
