@@ -79,7 +79,8 @@ impl Opener {
             Transport::Https => Over::Https(connector(endpoint, settings.over)?, name::of_server(&endpoint.token)?),
             Transport::Quic => {
                 let protocol = settings.over.protocol().unwrap_or_default();
-                let config = quic::client_config(tls_config(endpoint)?, protocol, quic::short_transport())?;
+                let config =
+                    quic::client_config(tls_config(endpoint)?, protocol, quic::short_transport(), &endpoint.logs)?;
                 Over::Quic(quic::client(endpoint, Buffers::default())?, config)
             }
         };

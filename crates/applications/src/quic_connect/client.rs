@@ -60,7 +60,7 @@ impl Client {
         }
         Ok(Self {
             quic: quic::client(endpoint, Buffers::default())?,
-            config: quic::client_config(tls, quic::PROTOCOL, quic::short_transport())?,
+            config: quic::client_config(tls, quic::PROTOCOL, quic::short_transport(), &endpoint.logs)?,
             endpoint: endpoint.clone(),
             name: name::of_trial(&endpoint.token),
             session: settings.session,
