@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from lab.experiments import Finished, run, wrong
 
 from sixbench.agent import AgentHub
 from sixbench.model.trial import TrialRecord
+from sixbench.store import QLOG, TLS_KEYS
 
 ROUND_TRIP_NS = 60 * 10**6
 NETWORK = """
@@ -186,6 +188,61 @@ def test_a_recorded_page_takes_the_round_trips_of_its_dependencies(
     actual = {(trial.path, trial.levels["version"]): round_trips([trial], "page") for trial in trials}
     assert actual == {(family, version): expected[version] for family in ("ipv4", "ipv6") for version in expected}
     assert {trial.metrics["page_connections_count"] for trial in trials} == {2}
+
+
+def decrypted(finished: Finished, trial: TrialRecord, shown: str, field: str) -> list[str]:
+    """A field of the packets that are shown of a trial's last link, decrypted with the keys beside them by tshark."""
+    captures = finished.captures(trial)
+    packets = captures[list(captures)[-1]]
+    keys = packets.parent / TLS_KEYS
+    options = ["-d", "tcp.port==1-65535,tls", "-o", f"tls.keylog_file:{keys}", "-Y", shown]
+    command = ["tshark", "-r", str(packets), *options, "-T", "fields", "-e", field]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+def test_wireshark_reads_answers_by_dns_over_tls_with_the_keys_of_the_trial(finished: Finished, family: str) -> None:
+    [trial] = [
+        trial
+        for trial in of(finished, "dns", family)
+        if (trial.levels["over"], trial.levels["connection"]) == ("tls", "new")
+    ]
+    names = decrypted(finished, trial, "tls && dns.flags.response == 1", "dns.qry.name")
+    assert len(set(names)) == 3
+    assert all(name.endswith(".sixbench.test") for name in names)
+
+
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+@pytest.mark.parametrize("session", ["full", "resumed", "0-rtt"])
+def test_wireshark_reads_the_streams_of_quic_with_the_keys_of_the_trial(
+    finished: Finished, family: str, session: str
+) -> None:
+    trials = [trial for trial in of(finished, "quic-connect", family) if trial.client["kinds"] == {session: 3}]
+    for trial in trials:
+        data = ",".join(decrypted(finished, trial, "quic.stream_data", "quic.stream_data")).split(",")
+        assert {b"?".hex(), b"!".hex()} <= set(data)
+
+
+def test_the_log_of_quic_is_kept_beside_the_packets_as_a_sequence_of_json(finished: Finished) -> None:
+    for trial in finished.trials:
+        folder = finished.directory / "trials" / trial.key
+        has_quic = trial.workload == "quic-connect" or "quic" in trial.levels.values() or "3" in trial.levels.values()
+        assert (folder / QLOG).exists() == has_quic
+        if has_quic:
+            header, *events = [json.loads(text) for text in (folder / QLOG).read_text().split("\x1e") if text.strip()]
+            assert header["qlog_format"] == "JSON-SEQ"
+            assert {"transport:packet_sent", "transport:packet_received"} <= {event["name"] for event in events}
+
+
+def test_keys_are_kept_of_those_trials_that_have_tls_and_of_no_others(finished: Finished) -> None:
+    for trial in finished.trials:
+        keys = finished.directory / "trials" / trial.key / TLS_KEYS
+        has_tls = trial.levels.get("over") not in ("udp", "tcp") and trial.levels.get("tls") != "none"
+        assert keys.exists() == has_tls
+        if has_tls:
+            sessions = 1 if trial.levels.get("connection") == "kept" else 3
+            assert keys.read_text().count("CLIENT_TRAFFIC_SECRET_0 ") >= sessions
 
 
 FRAGMENTS = """

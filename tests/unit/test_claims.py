@@ -323,6 +323,55 @@ def test_a_contrast_of_a_level_that_was_not_run_is_not_testable() -> None:
     assert verdict(test, run_of(slower_ipv6)).verdict == "not testable here"
 
 
+def test_a_contrast_of_workloads_pairs_them_at_the_same_levels() -> None:
+    run = with_quic(run_of(same), slower_by=0.8)
+    falls = Contrast(
+        selector=replace(GOODPUT, workloads=("tcp-stream", "quic-stream")),
+        of="value",
+        factor="workload",
+        at="tcp-stream",
+        then="quic-stream",
+        expect="falls",
+    )
+    result = verdict(falls, run)
+    assert result.verdict == "reproduced"
+    assert len(result.evidence) == len(LENGTHS)
+    assert "from tcp-stream to quic-stream" in result.evidence[0]
+    assert verdict(replace(falls, expect="rises"), run).verdict == "opposite"
+    assert verdict(falls, run_of(same)).verdict == "not testable here"
+
+
+def test_a_number_of_a_workload_against_another_is_set_beside_the_papers() -> None:
+    ours = OurMeasurement(
+        selector=replace(GOODPUT, workloads=("quic-stream",), levels={"length_bytes": (128,)}),
+        formula="of-baseline",
+        against={"workload": "tcp-stream"},
+    )
+    compared = beside(ours, with_quic(run_of(same), slower_by=0.8))
+    assert compared.ours == pytest.approx(-20, abs=0.5)
+
+
+def with_quic(run: Run, *, slower_by: float) -> Run:
+    """The run with as many trials of QUIC as it has of TCP, at the same levels, whose goodput is so much of theirs."""
+    experiment = run.manifest.experiment
+    quic = tuple(
+        replace(c, name=c.name.replace("c", "q"), workload=replace(c.workload, kind="quic-stream"))
+        for c in experiment.combinations
+    )
+    trials = [
+        replace(
+            trial,
+            key=trial.key.replace("-c", "-q"),
+            combination=trial.combination.replace("c", "q"),
+            workload="quic-stream",
+            metrics={column: slower_by * value for column, value in trial.metrics.items()},
+        )
+        for trial in run.trials
+    ]
+    both = replace(experiment, combinations=(*experiment.combinations, *quic))
+    return replace(run, manifest=replace(run.manifest, experiment=both), trials=[*run.trials, *trials])
+
+
 # Theory
 
 

@@ -154,6 +154,8 @@ impl Conversation {
                 Some(job) => return Ok(Reply::Later(job)),
                 None => json!({}),
             },
+            Request::ConnectionLogsStart {} => self.node.sessions.start_connection_logs()?,
+            Request::ConnectionLogsStop {} => self.node.sessions.stop_connection_logs()?,
             Request::VlanBegin(request) => self.node.vlans().begin(request)?,
             Request::TunnelAdd(spec) => tunnels::add(&mut tunnels(), &spec)?,
             Request::TunnelRemove { device } => tunnels::remove(&mut tunnels(), &device)?,

@@ -68,6 +68,8 @@ requests! {
     "finish" => Finish(sessions::Finish),
     "progress" => Progress { session: String },
     "cancel" => Cancel { session: String },
+    "connection-logs-start" => ConnectionLogsStart {},
+    "connection-logs-stop" => ConnectionLogsStop {},
     "vlan-begin" => VlanBegin(vlans::Begin),
     "tunnel-add" => TunnelAdd(Box<sixbench_plane::Spec>),
     "tunnel-remove" => TunnelRemove { device: String },

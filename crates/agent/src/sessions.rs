@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use sixbench_measure::clock;
 use sixbench_packet::LocalAddress;
 use sixbench_traffic as traffic;
-use sixbench_traffic::{Cancel, Certificate, Endpoint, Progress, Workload, only};
+use sixbench_traffic::{Cancel, Certificate, ConnectionLogs, Endpoint, Progress, Workload, only};
 use sixbench_wire::token::Token;
 use table::Table;
 
@@ -112,12 +112,13 @@ pub struct Sessions {
     find: Find,
     programs: Programs,
     table: Arc<Table>,
+    logs: ConnectionLogs,
 }
 
 impl Sessions {
     /// A table without sessions, and with room for this many.
     pub fn new(find: Find, programs: Programs, most: usize) -> Self {
-        Self { find, programs, table: Arc::new(Table::new(most)) }
+        Self { find, programs, table: Arc::new(Table::new(most)), logs: ConnectionLogs::default() }
     }
 
     /// Refuses a program where there are to be none.
@@ -172,7 +173,8 @@ impl Sessions {
     pub fn run(&self, request: Run) -> Result<Job, Error> {
         let Run { session, workload, address, peer, also, port, token, cookie, certificate, program, params } = request;
         let (workload, program) = ((self.find)(&workload)?, self.admit(program)?);
-        let first = Endpoint { cookie, certificate, ..endpoint(address, peer, port, token)? };
+        let logs = self.logs.clone();
+        let first = Endpoint { cookie, certificate, logs, ..endpoint(address, peer, port, token)? };
         let endpoints = with_further(first, &also)?;
         let reservation = self.table.begin(&session, &endpoints, None)?;
         Ok(Box::new(move || {
@@ -196,6 +198,21 @@ impl Sessions {
             first_silence_ns: request.first_silence_ns,
         };
         Ok(Box::new(move || settle(server.finish(&finish), &reservation.cancel)))
+    }
+
+    /// Keeps the logs of the connections that clients make from now on.
+    pub fn start_connection_logs(&self) -> Outcome {
+        if self.logs.are_kept() {
+            return Err(Error::new("capture-exists", "logs of connections are kept already"));
+        }
+        self.logs.start();
+        Ok(json!({}))
+    }
+
+    /// The logs since then.
+    pub fn stop_connection_logs(&self) -> Outcome {
+        let none = || Error::new("no-capture", "no logs are kept: send connection-logs-start first");
+        self.logs.stop().map(|kept| json!(kept)).ok_or_else(none)
     }
 
     /// The data that has arrived at a session so far, the state of its senders, and the time of this on the same clock.
@@ -228,8 +245,8 @@ fn endpoint(address: LocalAddress, peer: IpAddr, port: u16, token: Token) -> Res
     if address.is_ipv4() != peer.is_ipv4() {
         return Err(Error::bad_request(format!("address {address} and peer {peer} are of different families")));
     }
-    let progress = Progress::default();
-    Ok(Endpoint { address, peer, port, token, cookie: false, certificate: None, progress })
+    let (logs, progress) = (ConnectionLogs::default(), Progress::default());
+    Ok(Endpoint { address, peer, port, token, cookie: false, certificate: None, logs, progress })
 }
 
 /// The endpoints of a session, which share port and token.

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde_json::Value;
 use sixbench_traffic::params::SECOND_NS;
-use sixbench_traffic::{Cancel, Certificate, Endpoint, Finish, Progress, Server, Workload};
+use sixbench_traffic::{Cancel, Certificate, Endpoint, Finish, Server, Workload};
 use sixbench_wire::token::Token;
 
 /// The addresses of both families.
@@ -14,8 +14,8 @@ pub const TOKEN: Token = Token(*b"0123456789abcdef");
 
 /// A side of a trial, whose peer has the same address.
 pub fn endpoint(address: IpAddr, port: u16, certificate: Option<Certificate>) -> Endpoint {
-    let progress = Progress::default();
-    Endpoint { address: address.into(), peer: address, port, token: TOKEN, cookie: false, certificate, progress }
+    let (logs, progress) = Default::default();
+    Endpoint { address: address.into(), peer: address, port, token: TOKEN, cookie: false, certificate, logs, progress }
 }
 
 /// The client of a server.

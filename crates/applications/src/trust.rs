@@ -1,8 +1,8 @@
 //! The settings of TLS that both sides of a trial have, whatever runs over it.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::{fmt, io};
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -12,10 +12,11 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::version::TLS13;
 use rustls::{
-    ClientConfig, ClientConnection, DigitallySignedStruct, HandshakeKind, RootCertStore, ServerConfig, SignatureScheme,
+    ClientConfig, ClientConnection, DigitallySignedStruct, HandshakeKind, KeyLog, RootCertStore, ServerConfig,
+    SignatureScheme,
 };
 use sixbench_traffic::error::bad_params;
-use sixbench_traffic::{Certificate, Endpoint, Error, Result};
+use sixbench_traffic::{Certificate, ConnectionLogs, Endpoint, Error, Result};
 
 use crate::certificates::Chain;
 use crate::name;
@@ -58,7 +59,10 @@ pub fn client_of(workload: &'static str, endpoint: &Endpoint) -> Result<(ClientC
     };
     let verified = Verified::default();
     match client(authority, verified.clone()) {
-        Ok(config) => Ok((config, verified)),
+        Ok(mut config) => {
+            config.key_log = Arc::new(KeptKeys(endpoint.logs.clone()));
+            Ok((config, verified))
+        }
         Err(e) => Err(bad_params(workload, format!("`certificate` cannot be trusted: {e}"))),
     }
 }
@@ -75,6 +79,25 @@ fn client(authority: &Certificate, verified: Verified) -> std::result::Result<Cl
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(Counting { verifier, verified }))
         .with_no_client_auth())
+}
+
+/// The secrets of a client's sessions, in the logs of its connections where they are kept.
+struct KeptKeys(ConnectionLogs);
+
+impl KeyLog for KeptKeys {
+    fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
+        self.0.add_tls_key(label, client_random, secret);
+    }
+
+    fn will_log(&self, _label: &str) -> bool {
+        self.0.are_kept()
+    }
+}
+
+impl fmt::Debug for KeptKeys {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("KeptKeys")
+    }
 }
 
 /// The outcome of a handshake, by the names in the registries of TLS.

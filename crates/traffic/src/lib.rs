@@ -10,6 +10,7 @@ pub mod arrivals;
 pub mod atomic_fragments;
 pub mod cancel;
 pub mod certificate;
+pub mod connection_logs;
 pub mod cookie;
 pub mod datagram;
 pub mod datagram_batch;
@@ -41,6 +42,7 @@ use serde_json::{Value, json};
 
 pub use cancel::{Cancel, Stop};
 pub use certificate::Certificate;
+pub use connection_logs::ConnectionLogs;
 pub use error::{Code, Error, Result};
 pub use progress::Progress;
 pub use schemars::SchemaGenerator;

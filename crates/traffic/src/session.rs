@@ -11,7 +11,7 @@ use sixbench_wire::token::Token;
 
 use crate::cancel::Cancel;
 use crate::error::bad_params;
-use crate::{Certificate, Progress, Result};
+use crate::{Certificate, ConnectionLogs, Progress, Result};
 
 /// One side of a trial's session.
 #[derive(Clone)]
@@ -29,6 +29,8 @@ pub struct Endpoint {
     pub cookie: bool,
     /// The certificate by which a client knows its server; absent where the workload's server has none.
     pub certificate: Option<Certificate>,
+    /// The logs that a client keeps of its connections, if the node keeps any.
+    pub logs: ConnectionLogs,
     /// The counters of arrivals, for progress reports.
     pub progress: Progress,
 }
@@ -38,8 +40,17 @@ impl Endpoint {
     #[cfg(test)]
     pub(crate) fn on_loopback(address: IpAddr) -> Self {
         let token = Token([0; 16]);
-        let progress = Progress::default();
-        Self { address: address.into(), peer: address, port: 9, token, cookie: false, certificate: None, progress }
+        let (logs, progress) = Default::default();
+        Self {
+            address: address.into(),
+            peer: address,
+            port: 9,
+            token,
+            cookie: false,
+            certificate: None,
+            logs,
+            progress,
+        }
     }
 
     /// True if a server takes what comes from this address.

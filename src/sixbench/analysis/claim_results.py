@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from ..model.experiment import Combination
 from ..model.finding import Estimate, Finding
 from ..model.metric import METRICS
-from ..model.paper import Selector
+from ..model.paper import WORKLOAD, Selector
 from ..model.parameter import Scalar
 from ..stats import SAME, Comparison, Pairs, compare
 from .estimates import group_trials
@@ -129,20 +129,22 @@ class Results:
         return 100 / self.cores if METRICS[metric].unit == "cores" else 1.0
 
     def without(self, combinations: Sequence[Combination], factor: str) -> list[list[Combination]]:
-        """Combinations in groups that differ in nothing but `factor`, each in the order of its levels."""
+        """Combinations in groups that differ in nothing but `factor`, each in the order of its levels. The factor
+        `WORKLOAD` groups those of several workloads."""
         groups: dict[object, list[Combination]] = {}
         for combination in combinations:
             rest = {column: value for column, value in combination.levels.items() if column != factor}
             if level_of(combination, factor) is not None:
-                groups.setdefault((combination.workload.kind, tuple(sorted(rest.items(), key=str))), []).append(
-                    combination
-                )
+                kind = None if factor == WORKLOAD else combination.workload.kind
+                groups.setdefault((kind, tuple(sorted(rest.items(), key=str))), []).append(combination)
         return [sorted(group, key=lambda c: _order(level_of(c, factor))) for group in groups.values()]
 
 
 def level_of(combination: Combination, column: str) -> Scalar | None:
-    """A level of the combination, or else the parameter of its workload that has the column."""
-    return combination.levels.get(column, combination.workload.params.get(column))
+    """A level of the combination, or else the parameter of its workload that has the column, or else, of the column
+    `WORKLOAD`, the workload's name."""
+    unless_given = combination.workload.kind if column == WORKLOAD else None
+    return combination.levels.get(column, combination.workload.params.get(column, unless_given))
 
 
 def _order(value: Scalar | None) -> tuple[bool, float, str]:

@@ -9,7 +9,17 @@ from .. import theory
 from ..model.experiment import Combination
 from ..model.finding import Estimate, PublishedComparison
 from ..model.kernels import COLUMN
-from ..model.paper import SYSTEM, UNIT_FACTORS, OurMeasurement, OurTheory, Paper, PublishedValue, own_unit, unit_factor
+from ..model.paper import (
+    SYSTEM,
+    UNIT_FACTORS,
+    WORKLOAD,
+    OurMeasurement,
+    OurTheory,
+    Paper,
+    PublishedValue,
+    own_unit,
+    unit_factor,
+)
 from ..model.quoting import listed
 from .claim_results import Results, level_of
 from .claim_votes import in_percent
@@ -167,13 +177,14 @@ def share_of(ours: OurMeasurement, results: Results) -> float:
 
 
 def _at(results: Results, combination: Combination, ours: OurMeasurement) -> Combination | None:
-    """The combination that differs from this one in the levels to compare with."""
+    """The combination that differs from this one in the levels to compare with, or in its workload."""
     against = dict(ours.against)
+    kind = against.get(WORKLOAD, combination.workload.kind)
     if SYSTEM in against:
         against[COLUMN] = results.system_kernels.kernels[str(against.pop(SYSTEM))]
     wanted = {**combination.levels, **against}
     for other in results.experiment.combinations:
-        same_kind = other.workload.kind == combination.workload.kind
+        same_kind = other.workload.kind == kind
         if same_kind and all(level_of(other, column) == value for column, value in wanted.items()):
             return other
     return None

@@ -45,7 +45,8 @@ def run(
     capture: bool = typer.Option(
         False,
         "--capture",
-        help="Keep a pcapng file for every link that a trial crosses, with its first 4096 packets in full.",
+        help="Keep a pcapng file for every link that a trial crosses, with its first 4096 packets in full, and the "
+        "keys of the TLS in them.",
     ),
     json: bool = FINDINGS_AS_JSON,
     quiet: bool = QUIET,

@@ -111,6 +111,15 @@ class CaptureAnswer(Form):
     dropped: Natural = ABSENT
 
 
+class ConnectionLogs(Form):
+    """Secrets of TLS and events of QUIC of a client's connections, as text."""
+
+    tls_keys: Annotated[str, Field(max_length=2**20)]
+    tls_keys_left_out_bytes: Natural
+    qlog: Annotated[str, Field(max_length=2**23)] = ""
+    qlog_left_out_bytes: Natural
+
+
 class Drop(Form):
     """Packets that the kernel dropped at a place for a reason."""
 

@@ -41,6 +41,10 @@ SYSTEM = "system"
 """The column in levels whose values are the paper's systems: where a run has several kernels, those that stand for the
 paper's `generations` (`analysis.system_kernels`); where it has one, that kernel stands for each."""
 
+WORKLOAD = "workload"
+"""The factor of a contrast whose levels are workloads that measure the same metric, such as bulk transfer by TCP and by
+QUIC."""
+
 TheoryQuantity = Literal[
     "payload_bytes",
     "transport_header_bytes",
@@ -176,7 +180,8 @@ class Trend:
 @dataclass(frozen=True, kw_only=True)
 class Contrast:
     """A metric (or its ratio to the baseline) at one level of a factor and at another: it rises, falls, or is the same
-    within `margin`. The factor `SYSTEM` is about the kernels of a run."""
+    within `margin`. The factor `SYSTEM` is about the kernels of a run, and `WORKLOAD` about two of the selector's
+    workloads at the same levels."""
 
     selector: Selector
     of: Of

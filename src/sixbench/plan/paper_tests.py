@@ -10,6 +10,7 @@ from ..model.metric import CPU_METRICS, METRICS
 from ..model.paper import (
     PER_MESSAGE,
     SYSTEM,
+    WORKLOAD,
     Amount,
     ClaimTest,
     Contrast,
@@ -228,7 +229,9 @@ def _levels(reader: Reader, place: KeyPath, value: Any) -> dict[str, tuple[Scala
 
 def read_level(reader: Reader, place: KeyPath, column: str, value: Any) -> Scalar | None:
     """A level as an experiment writes it, in the unit of the column. For `SYSTEM` it is one of the generations of the
-    paper."""
+    paper; for `WORKLOAD` it is a workload."""
+    if column == WORKLOAD:
+        return reader.one_of(place, value, "workload", WORKLOADS)
     if column == SYSTEM:
         named = reader.source.data.get("generations")
         return reader.one_of(place, value, "generation", named if isinstance(named, list) else ())

@@ -10,7 +10,9 @@
         trial.json             the record
         series.parquet         interval series: source, t_ns, quantity, value
         packets.parquet        what became of each datagram, where that was asked for
-        *.pcap                 header captures
+        *.pcapng               header captures
+        tls-keys.log           with --capture: the secrets of TLS, by which Wireshark reads these
+        client.sqlog           with --capture: the client's events of QUIC (qlog)
       arrived/ATTEMPT/KEY/     blocks from workers, whole, on their way to the trials (docs/many-machines.md)
       apart/ATTEMPT/KEY/       blocks from workers that came late or twice, and enter nothing
       trials.parquet           derived: one row a trial, for pandas and DuckDB
@@ -52,8 +54,10 @@ from .monitor import MonitorWriter, holds_monitor, read_monitor
 from .monitor_room import Room, make_room, used_bytes
 from .run_directory import (
     PACKETS,
+    QLOG,
     REVERSE_PACKETS,
     SERIES,
+    TLS_KEYS,
     TRIAL,
     Run,
     holds_run,

@@ -34,6 +34,10 @@ SERIES = "series.parquet"
 PACKETS = "packets.parquet"
 REVERSE_PACKETS = "packets-reverse.parquet"
 """Outcome of the datagrams that the server sent, where a stream has both directions."""
+TLS_KEYS = "tls-keys.log"
+"""Secrets of the client's sessions of TLS, as Wireshark reads them from SSLKEYLOGFILE, where packets are kept."""
+QLOG = "client.sqlog"
+"""Events of the client's connections of QUIC, as qvis reads them, where packets are kept."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from ..model.errors import StoreError
 from ..model.experiment import Experiment
 from ..model.trial import TrialRecord
 from ..report import words
-from ..store import PACKETS, REVERSE_PACKETS, SERIES, TRIAL, Run
+from ..store import PACKETS, QLOG, REVERSE_PACKETS, SERIES, TLS_KEYS, TRIAL, Run
 
 CAPTURE = ".pcapng"
 
@@ -145,7 +145,8 @@ def _links(experiment: Experiment) -> list[str]:
 
 def _files(experiment: Experiment) -> list[str]:
     """The possible names of a trial's files."""
-    return [TRIAL, SERIES, PACKETS, REVERSE_PACKETS, *(link + CAPTURE for link in _links(experiment))]
+    links = _links(experiment)
+    return [TRIAL, SERIES, PACKETS, REVERSE_PACKETS, TLS_KEYS, QLOG, *(link + CAPTURE for link in links)]
 
 
 def _has(run: Run, key: str, name: str) -> bool:

@@ -77,7 +77,8 @@ impl Opener {
             Transport::Tls => Over::Tls(Connector::new(NAME, endpoint, protocol)?),
             Transport::Https => Over::Https(Connector::new(NAME, endpoint, protocol)?),
             Transport::Quic => {
-                let config = quic::client_config(secured::client(NAME, endpoint)?, protocol, quic::short_transport())?;
+                let tls = secured::client(NAME, endpoint)?;
+                let config = quic::client_config(tls, protocol, quic::short_transport(), &endpoint.logs)?;
                 Over::Quic(quic::client(endpoint, Buffers::default())?.0, config)
             }
         };

@@ -100,7 +100,12 @@ impl Opener {
         let (version, protocol) = (settings.version, settings.version.protocol());
         let over = match version {
             Version::Three => {
-                let config = quic::client_config(secured::client(NAME, endpoint)?, protocol, server::transport())?;
+                let config = quic::client_config(
+                    secured::client(NAME, endpoint)?,
+                    protocol,
+                    server::transport(),
+                    &endpoint.logs,
+                )?;
                 Over::Quic(quic::client(endpoint, Buffers::default())?.0, config)
             }
             _ if settings.tls => Over::Tls(Connector::new(NAME, endpoint, protocol)?),

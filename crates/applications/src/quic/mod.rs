@@ -10,11 +10,13 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 use quinn::crypto::rustls::{HandshakeData, QuicClientConfig, QuicServerConfig};
-use quinn::{ClientConfig, Connection, EndpointConfig, ServerConfig, TokioRuntime, TransportConfig};
+use quinn::{
+    ClientConfig, Connection, EndpointConfig, QlogConfig, QlogStream, ServerConfig, TokioRuntime, TransportConfig,
+};
 use sixbench_traffic::df::Df;
 use sixbench_traffic::error::bad_params;
 use sixbench_traffic::socket::Buffers;
-use sixbench_traffic::{Certificate, Endpoint, Error, Result, datagram_socket};
+use sixbench_traffic::{Certificate, ConnectionLogs, Endpoint, Error, Result, datagram_socket};
 
 pub use accepting::{Handle, Served, accept};
 pub use failure::of_connection;
@@ -97,8 +99,10 @@ fn open(socket: UdpSocket, config: Option<ServerConfig>) -> io::Result<(quinn::E
 pub fn client_config(
     mut tls: rustls::ClientConfig,
     protocol: &[u8],
-    transport: TransportConfig,
+    mut transport: TransportConfig,
+    logs: &ConnectionLogs,
 ) -> Result<ClientConfig> {
+    transport.qlog_stream(qlog(logs));
     tls.alpn_protocols = vec![protocol.to_vec()];
     let crypto = QuicClientConfig::try_from(tls).map_err(|e| preparing("a client of QUIC", e))?;
     let mut config = ClientConfig::new(Arc::new(crypto));
@@ -121,6 +125,13 @@ pub async fn connect(
     let data = connection.handshake_data().and_then(|data| data.downcast::<HandshakeData>().ok());
     let protocol = data.and_then(|data| data.protocol).unwrap_or_else(|| b"none".to_vec());
     Ok((connection, String::from_utf8_lossy(&protocol).into_owned()))
+}
+
+/// The events of a client's connections, where they are kept.
+fn qlog(logs: &ConnectionLogs) -> Option<QlogStream> {
+    let mut config = QlogConfig::default();
+    config.writer(Box::new(logs.open_qlog()?)).title(Some("sixbench, the client".into()));
+    config.into_stream()
 }
 
 /// The settings of connections that are too short to look for a larger datagram, whose probes would count.

@@ -65,7 +65,7 @@ impl Client {
         Ok(Self {
             quic,
             marks,
-            config: quic::client_config(tls, quic::PROTOCOL, quic::short_transport())?,
+            config: quic::client_config(tls, quic::PROTOCOL, quic::short_transport(), &endpoint.logs)?,
             endpoint: endpoint.clone(),
             name: name::of_trial(&endpoint.token),
             session: settings.session,

@@ -42,7 +42,7 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
     let doing = || format!("sending by QUIC to {peer}");
     runtime::block_on(cancel, async {
         let (quic, marks) = quic::client(endpoint, settings.buffers)?;
-        let config = quic::client_config(tls, quic::PROTOCOL, settings.transport())?;
+        let config = quic::client_config(tls, quic::PROTOCOL, settings.transport(), &endpoint.logs)?;
         let longest = Duration::from_nanos(settings.timeout_ns);
         let began_ns = clock::monotonic_ns();
         let connecting = quic

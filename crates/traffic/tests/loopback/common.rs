@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use serde_json::Value;
 use sixbench_traffic::datagram::{Header, Phase};
-use sixbench_traffic::{Cancel, Endpoint, Finish, Progress, Result, Server, Workload, find, registry};
+use sixbench_traffic::{Cancel, Endpoint, Finish, Result, Server, Workload, find, registry};
 use sixbench_wire::token::Token;
 
 pub const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -27,8 +27,17 @@ pub fn workload(name: &str) -> &'static dyn Workload {
 
 /// One side of a trial on loopback.
 pub fn endpoint(address: IpAddr, port: u16) -> Endpoint {
-    let progress = Progress::default();
-    Endpoint { address: address.into(), peer: address, port, token: TOKEN, cookie: false, certificate: None, progress }
+    let (logs, progress) = Default::default();
+    Endpoint {
+        address: address.into(),
+        peer: address,
+        port,
+        token: TOKEN,
+        cookie: false,
+        certificate: None,
+        logs,
+        progress,
+    }
 }
 
 /// Starts the serving side.

@@ -52,6 +52,8 @@ from .watching import (
     AwakeStart,
     CaptureStart,
     CaptureStop,
+    ConnectionLogsStart,
+    ConnectionLogsStop,
     DropsStart,
     DropsStop,
     PerfStart,

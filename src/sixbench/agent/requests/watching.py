@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from ...model.observation import AwakeAnswer, AwakeStarted, CaptureAnswer, DropsAnswer, PerfAnswer, TimersAnswer
+from ...model.observation import (
+    AwakeAnswer,
+    AwakeStarted,
+    CaptureAnswer,
+    ConnectionLogs,
+    DropsAnswer,
+    PerfAnswer,
+    TimersAnswer,
+)
 from ..answers import Nothing
 from .request import Request
 
@@ -27,6 +35,14 @@ class CaptureStop(Request[CaptureAnswer]):
     """The end of a capture, answered with its packets."""
 
     capture: str
+
+
+class ConnectionLogsStart(Request[Nothing]):
+    """Begins to keep secrets of TLS and events of QUIC of the connections that clients of this node make."""
+
+
+class ConnectionLogsStop(Request[ConnectionLogs]):
+    """The end of keeping them, answered with all that was kept."""
 
 
 class DropsStart(Request[Nothing]):

@@ -19,6 +19,7 @@ from ..proof.case import Case, EndResults, Observations, Testimony
 from ..setting import TrialSetting
 from .captures import CaptureWitness
 from .clocks import ClockWitness
+from .connection_logs import ConnectionLogWitness
 from .counters import CounterWitness
 from .discovery import DiscoveryWitness
 from .emulation import EmulationWitness
@@ -45,6 +46,7 @@ WITNESSES: tuple[type[Witness], ...] = (
     EventWitness,
     FragmentWitness,
     CaptureWitness,
+    ConnectionLogWitness,
     DiscoveryWitness,
     EmulationWitness,
     SessionWitness,

@@ -119,8 +119,8 @@ mod tests {
     use serde_json::{Map, Value, json};
 
     use super::*;
-    use crate::Progress;
     use crate::progress::Datagrams;
+    use crate::{ConnectionLogs, Progress};
     use sixbench_wire::token::Token;
 
     const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2));
@@ -134,6 +134,7 @@ mod tests {
             token: Token([7; 16]),
             cookie: false,
             certificate: None,
+            logs: ConnectionLogs::default(),
             progress: Progress::default(),
         };
         let params = json!({"datagram_bytes": 40, "count": count, "interval_ns": 10 * MS});
