@@ -203,7 +203,7 @@ impl Sessions {
     /// Keeps the logs of the connections that clients make from now on.
     pub fn start_connection_logs(&self) -> Outcome {
         if self.logs.are_kept() {
-            return Err(Error::new("capture-exists", "logs of connections are kept already"));
+            return Err(Error::new(Code::CaptureExists, "logs of connections are kept already"));
         }
         self.logs.start();
         Ok(json!({}))
@@ -211,7 +211,7 @@ impl Sessions {
 
     /// The logs since then.
     pub fn stop_connection_logs(&self) -> Outcome {
-        let none = || Error::new("no-capture", "no logs are kept: send connection-logs-start first");
+        let none = || Error::new(Code::NoCapture, "no logs are kept: send connection-logs-start first");
         self.logs.stop().map(|kept| json!(kept)).ok_or_else(none)
     }
 

@@ -278,7 +278,7 @@ fn filled(text: &str, words: &BTreeMap<&'static str, String>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use sixbench_traffic::Progress;
+    use sixbench_traffic::{ConnectionLogs, Progress};
     use sixbench_wire::token::Token;
 
     use super::*;
@@ -294,6 +294,7 @@ mod tests {
             cookie: false,
             certificate: None,
             progress: Progress::default(),
+            logs: ConnectionLogs::default(),
         }
     }
 
