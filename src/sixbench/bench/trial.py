@@ -17,7 +17,7 @@ from ..model.path import Path
 from ..model.reason import Reason, ReasonKind
 from ..model.topology import Topology
 from ..model.trial import Status, TrialRecord
-from ..model.workload import TrialMeasurements
+from ..model.workload import Transport, TrialMeasurements
 from ..model.workloads import WORKLOADS
 from .by_machine import namespaces
 from .events import Events
@@ -141,7 +141,9 @@ def _case(trial: TrialTask, setting: TrialSetting, performance: Performance, wit
         client=performance.client,
         server=performance.server,
         traffic=kind.traffic(params, performance.client, performance.server),
-        transports=frozenset(WORKLOADS[part.workload].transport for part in parts_of(kind, params)),
+        transports=frozenset[Transport]().union(
+            *(WORKLOADS[part.workload].transports_of(part.params) for part in parts_of(kind, params))
+        ),
         due=setting.events,
         happened=performance.events,
         forgotten=performance.forgotten,

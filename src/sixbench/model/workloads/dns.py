@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 from ..parameter import Parameter, Params
 from ..quantity import metric, share, times
-from ..workload import CONNECTION_PACKETS, Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind
+from ..workload import (
+    CONNECTION_PACKETS,
+    Expected,
+    Result,
+    Side,
+    Traffic,
+    Transport,
+    TrialMeasurements,
+    WorkloadKind,
+)
 from .applications import IN_FLIGHT, agreed, failures, same_at_both_ends
 from .common import COUNT, DURATION, SECOND_NS, SHORT_WARMUP, TIMEOUT, histogram, of_one_length, transactions
 from .tls import VERSION
@@ -19,6 +28,12 @@ PROTOCOLS = {"udp": "udp", "tcp": "tcp", "tls": "dot", "https": "h2", "quic": "d
 """The protocol that answers come by, over each transport: its name in ALPN where both ends agree on one."""
 OVER_TLS = frozenset({"tls", "https"})
 OVER_DATAGRAMS = frozenset({"udp", "quic"})
+_TRANSPORTS: dict[str, frozenset[Transport]] = {
+    # An answer that is truncated is asked for again by TCP.
+    "udp": frozenset({"udp", "tcp"}),
+    "quic": frozenset({"udp"}),
+    **dict.fromkeys(("tcp", "tls", "https"), frozenset[Transport]({"tcp"})),
+}
 
 OVER = Parameter(
     name="over",
@@ -162,6 +177,7 @@ KIND = WorkloadKind(
     title="DNS",
     is_proper_name=True,
     transport="udp",
+    transports=lambda params: _TRANSPORTS[str(OVER.of(params))],
     doc="Questions of DNS for names of the trial's own zone, and answers of a given length by its server: a given "
     "number at once.",
     parameters=(OVER, CONNECTION, ANSWER, EDNS, RETRY_AFTER, IN_FLIGHT, DURATION, COUNT, SHORT_WARMUP, TIMEOUT),
