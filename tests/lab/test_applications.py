@@ -26,8 +26,8 @@ workloads:
   - tls: {count: 3, session: resumed, early-data: true}
   - quic-connect: {count: 3, session: [full, resumed, 0-rtt]}
   - quic-connect: {count: 3, retry: true}
-  - http: {count: 3, version: [1.1, 2, 3], connection: [new, kept]}
-  - http: {count: 3, version: [1.1, 2], tls: none}
+  - http: {count: 3, object: 4KiB, version: [1.1, 2, 3], connection: [new, kept]}
+  - http: {count: 3, object: 4KiB, version: [1.1, 2], tls: none}
   - dns: {count: 3, over: [udp, tcp, tls, https, quic], connection: [new, kept]}
 """
 

@@ -304,6 +304,22 @@ def test_messages_of_dns_are_datagrams_and_packets_that_open_connections(params:
     assert traffic("dns", params, DNS_CLIENT, DNS_SERVER).messages == messages
 
 
+@pytest.mark.parametrize(
+    ("workload", "params", "transports"),
+    [
+        ("http", {}, {"tcp"}),
+        ("http", {"version": "2", "tls": "none"}, {"tcp"}),
+        ("http", {"version": "3"}, {"udp"}),
+        ("dns", {"over": "quic"}, {"udp"}),
+        ("dns", {"over": "https"}, {"tcp"}),
+        ("dns", {}, {"udp", "tcp"}),
+        ("tls", {}, {"tcp"}),
+    ],
+)
+def test_packets_carry_what_the_parameters_say(workload: str, params: dict[str, Any], transports: set[str]) -> None:
+    assert WORKLOADS[workload].transports_of(params) == transports
+
+
 def test_only_tcp_needs_a_congestion_control_of_the_kernel() -> None:
     text = """
 topology: {nodes: {h1: host, h2: host}, links: [{endpoints: [h1, h2]}]}

@@ -101,6 +101,7 @@ DEVICE = "experiment: x\ndut: {%s}\nworkloads: [udp-stream: {rate: 1Mbit, datagr
         DEVICE % "program: {start: anything, ready: date, interface: x, family: [6, 4], prefix: 2001:db8:64::/96, "
         "client-as: 192.0.2.2}",
         OF_TWO.replace("rate: 1Mbit", "trace: captured.pcap"),
+        OF_TWO.replace("udp-stream: {rate: 1Mbit, datagram: 100B}", "http: {page: captured.pcap}"),
         OF_TWO + "topology: {nodes: {a: host, b: host}, links: [{endpoints: [a, b], delay: 2ms, jitter: 1ms, "
         "jitter-distribution: {file: delays}}]}\n",
         OF_TWO + "factors: {trace: [captured.pcap]}\n",

@@ -55,6 +55,9 @@ fn of_system(error: &io::Error) -> String {
         // The variants are named as the numbers are.
         (Some(number), _) => format!("{:?}", Errno::from_raw(number)),
         (None, io::ErrorKind::UnexpectedEof) => "closed".to_owned(),
+        // Libraries that pass an error on keep its kind alone.
+        (None, io::ErrorKind::ConnectionReset) => "ECONNRESET".to_owned(),
+        (None, io::ErrorKind::BrokenPipe) => "EPIPE".to_owned(),
         (None, kind) => kind.to_string(),
     }
 }
@@ -78,6 +81,7 @@ mod tests {
         let of = |error: io::Error| Failure::from(error).reason;
         assert_eq!(of(io::Error::from_raw_os_error(111)), "ECONNREFUSED");
         assert_eq!(of(io::ErrorKind::UnexpectedEof.into()), "closed");
+        assert_eq!(of(io::ErrorKind::BrokenPipe.into()), "EPIPE");
         let alert = rustls::Error::AlertReceived(rustls::AlertDescription::UnknownCA);
         assert_eq!(of(io::Error::other(alert)), "alert-UnknownCA");
     }

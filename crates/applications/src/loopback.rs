@@ -25,12 +25,21 @@ pub fn client_of(server: &dyn Server, address: IpAddr) -> Endpoint {
 
 /// A server of the trial.
 pub fn serve(workload: &dyn Workload, address: IpAddr, params: &Value) -> Box<dyn Server> {
-    workload.serve(&endpoint(address, 0, None), params, &Cancel::default()).unwrap()
+    workload.serve(&endpoint(address, 0, None), &patient(params), &Cancel::default()).unwrap()
 }
 
 /// The result of a client that nobody cancels.
 pub fn run(workload: &dyn Workload, client: &Endpoint, params: &Value) -> Value {
-    workload.run(client, params, &Cancel::default()).unwrap()
+    workload.run(client, &patient(params), &Cancel::default()).unwrap()
+}
+
+/// The parameters with a time limit that no busy machine reaches, unless they have one.
+fn patient(params: &Value) -> Value {
+    let mut params = params.clone();
+    if let Some(object) = params.as_object_mut() {
+        object.entry("timeout_ns").or_insert_with(|| (60 * SECOND_NS).into());
+    }
+    params
 }
 
 /// The result of a server whose client has ended.

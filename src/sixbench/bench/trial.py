@@ -18,7 +18,7 @@ from ..model.programs import has_program
 from ..model.reason import Reason, ReasonKind
 from ..model.topology import Topology
 from ..model.trial import Status, TrialRecord
-from ..model.workload import TrialMeasurements
+from ..model.workload import Transport, TrialMeasurements
 from ..model.workloads import WORKLOADS
 from .by_machine import namespaces
 from .events import Events
@@ -145,7 +145,9 @@ def _case(trial: TrialTask, setting: TrialSetting, performance: Performance, wit
         client=performance.client,
         server=performance.server,
         traffic=kind.traffic(params, performance.client, performance.server),
-        transports=frozenset(WORKLOADS[part.workload].transport for part in parts_of(kind, params)),
+        transports=frozenset[Transport]().union(
+            *(WORKLOADS[part.workload].transports_of(part.params) for part in parts_of(kind, params))
+        ),
         due=setting.events,
         happened=performance.events,
         forgotten=performance.forgotten,

@@ -182,6 +182,7 @@ class WorkloadKind:
         title: in headings and sentences, such as `TCP bulk transfer`.
         is_proper_name: whether its title is written so in the middle of a sentence, too.
         transport: what its packets carry.
+        transports: what they carry by the parameters, where those say it; None: its `transport`.
         primary: the metric that precision stops by and that figures show first.
         headline: the metrics that the terminal shows.
         metrics: all it can report (CPU metrics apart, which every workload has).
@@ -219,6 +220,7 @@ class WorkloadKind:
     title: str
     is_proper_name: bool = False
     transport: Transport
+    transports: Callable[[Params], frozenset[Transport]] | None = None
     doc: str
     parameters: tuple[Parameter, ...]
     primary: str
@@ -251,6 +253,10 @@ class WorkloadKind:
     def served_by(self) -> str:
         """The agent's workload."""
         return self.agent_name or self.name
+
+    def transports_of(self, params: Params) -> frozenset[Transport]:
+        """What the packets of a trial with these parameters carry."""
+        return frozenset({self.transport}) if self.transports is None else self.transports(params)
 
     def parameter(self, name: str) -> Parameter | None:
         """The parameter of that name in experiments."""

@@ -39,7 +39,7 @@ pub struct Fetched {
     pub object_ns: u64,
     /// Bytes of the body.
     pub bytes: u64,
-    /// The version that the answer says; absent where it is the one that was asked for.
+    /// The version of the answer; absent where it is the one that was asked for.
     pub other_version: Option<String>,
 }
 

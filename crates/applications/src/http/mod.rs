@@ -86,8 +86,8 @@ impl Version {
         }
     }
 
-    /// The version that its answers say.
-    fn said(self) -> HttpVersion {
+    /// The version that its answers have.
+    fn of_answers(self) -> HttpVersion {
         match self {
             Version::One => HttpVersion::HTTP_11,
             Version::Two => HttpVersion::HTTP_2,

@@ -229,43 +229,43 @@ impl Slot {
     /// Asks for an object of so many bytes, and waits until all of it is there.
     pub async fn fetch(&mut self, bytes: u64) -> Tried<Fetched> {
         let (path, begun_ns) = (format!("/{bytes}"), clock::monotonic_ns());
-        let come = match &mut self.sender {
+        let answer = match &mut self.sender {
             Sender::One(sender) => {
                 let request = Request::get(path).header(HOST, &*self.authority).body(Empty::new());
                 sender.ready().await?;
-                by_hyper(sender.send_request(request.map_err(unasked)?).await?, bytes).await?
+                by_hyper(sender.send_request(request.map_err(not_begun)?).await?, bytes).await?
             }
             Sender::Two(sender) => {
                 let scheme = if self.agreed.tls.is_some() { "https" } else { "http" };
                 let request = Request::get(format!("{scheme}://{}{path}", self.authority)).body(Empty::new());
                 sender.ready().await?;
-                by_hyper(sender.send_request(request.map_err(unasked)?).await?, bytes).await?
+                by_hyper(sender.send_request(request.map_err(not_begun)?).await?, bytes).await?
             }
             Sender::Three(sender, connection) => {
-                let request = Request::get(format!("https://{}{path}", self.authority)).body(()).map_err(unasked)?;
+                let request = Request::get(format!("https://{}{path}", self.authority)).body(()).map_err(not_begun)?;
                 let fetching = by_h3(sender, request, bytes).await;
                 fetching.map_err(|error| of_stream(&error, connection))??
             }
         };
-        let said = come.version;
+        let Answer { version, first_byte_ns, ended_ns } = answer;
         Ok(Fetched {
-            first_byte_ns: come.first_byte_ns,
-            ended_ns: come.ended_ns,
-            object_ns: come.ended_ns - begun_ns,
+            first_byte_ns,
+            ended_ns,
+            object_ns: ended_ns - begun_ns,
             bytes,
-            other_version: (said != self.version.said()).then(|| format!("{said:?}")),
+            other_version: (version != self.version.of_answers()).then(|| format!("{version:?}")),
         })
     }
 }
 
 /// An answer, and its times.
-struct Come {
+struct Answer {
     version: hyper::Version,
     first_byte_ns: u64,
     ended_ns: u64,
 }
 
-async fn by_hyper(response: Response<Incoming>, bytes: u64) -> Tried<Come> {
+async fn by_hyper(response: Response<Incoming>, bytes: u64) -> Tried<Answer> {
     let (version, first_byte_ns, mut left) = (response.version(), clock::monotonic_ns(), bytes);
     right_status(response.status())?;
     let mut body = response.into_body();
@@ -273,14 +273,14 @@ async fn by_hyper(response: Response<Incoming>, bytes: u64) -> Tried<Come> {
         left = less(left, frame?.data_ref().map_or(0, Bytes::len))?;
     }
     whole(left)?;
-    Ok(Come { version, first_byte_ns, ended_ns: clock::monotonic_ns() })
+    Ok(Answer { version, first_byte_ns, ended_ns: clock::monotonic_ns() })
 }
 
 async fn by_h3(
     sender: &mut h3::client::SendRequest<h3_quinn::OpenStreams, Bytes>,
     request: Request<()>,
     bytes: u64,
-) -> std::result::Result<Tried<Come>, StreamError> {
+) -> std::result::Result<Tried<Answer>, StreamError> {
     let mut stream = sender.send_request(request).await?;
     stream.finish().await?;
     let response = stream.recv_response().await?;
@@ -296,7 +296,7 @@ async fn by_h3(
     }
     let ended_ns = clock::monotonic_ns();
     // No other version has streams of this kind.
-    Ok(whole(left).map(|()| Come { version: hyper::Version::HTTP_3, first_byte_ns, ended_ns }))
+    Ok(whole(left).map(|()| Answer { version: hyper::Version::HTTP_3, first_byte_ns, ended_ns }))
 }
 
 fn right_status(status: StatusCode) -> Tried<()> {
@@ -318,7 +318,7 @@ fn whole(left: u64) -> Tried<()> {
     Err(Failure::new("wrong-response", format!("the body is {left} bytes shorter than the one that was asked for")))
 }
 
-fn unasked(error: impl std::error::Error) -> Failure {
+fn not_begun(error: impl std::error::Error) -> Failure {
     Failure::new("not-begun", error.to_string())
 }
 

@@ -9,7 +9,16 @@ from ..expectation import Expectation, TransactionTraffic
 from ..parameter import Parameter, Params
 from ..programs import CLIENT, SERVER, checked, foretold, without_programs
 from ..quantity import metric, share, times
-from ..workload import CONNECTION_PACKETS, Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind
+from ..workload import (
+    CONNECTION_PACKETS,
+    Expected,
+    Result,
+    Side,
+    Traffic,
+    Transport,
+    TrialMeasurements,
+    WorkloadKind,
+)
 from .applications import IN_FLIGHT, agreed, failures, of_program, same_at_both_ends
 from .common import COUNT, DURATION, SECOND_NS, SHORT_WARMUP, TIMEOUT, histogram, of_one_length, transactions
 from .quic_packets import handshake_datagrams, stream_bytes
@@ -23,6 +32,12 @@ PROTOCOLS = {"udp": "udp", "tcp": "tcp", "tls": "dot", "https": "h2", "quic": "d
 """The protocol that answers come by, over each transport: its name in ALPN where both ends agree on one."""
 OVER_TLS = frozenset({"tls", "https"})
 OVER_DATAGRAMS = frozenset({"udp", "quic"})
+_TRANSPORTS: dict[str, frozenset[Transport]] = {
+    # An answer that is truncated is asked for again by TCP.
+    "udp": frozenset({"udp", "tcp"}),
+    "quic": frozenset({"udp"}),
+    **dict.fromkeys(("tcp", "tls", "https"), frozenset[Transport]({"tcp"})),
+}
 
 OVER = Parameter(
     name="over",
@@ -236,6 +251,7 @@ KIND = WorkloadKind(
     title="DNS",
     is_proper_name=True,
     transport="udp",
+    transports=lambda params: _TRANSPORTS[str(OVER.of(params))],
     doc="Questions of DNS for names of the trial's own zone, and answers of a given length by its server: a given "
     "number at once.",
     parameters=(

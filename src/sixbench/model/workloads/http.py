@@ -242,6 +242,7 @@ KIND = WorkloadKind(
     title="HTTP",
     is_proper_name=True,
     transport="tcp",
+    transports=lambda params: frozenset({"tcp" if _stack(params).over_tcp else "udp"}),
     doc="Load pages of objects by HTTP/1.1, 2 or 3: a given number at once. The server makes up the objects.",
     parameters=(
         *(HTTP_VERSION, TLS, OBJECT, OBJECTS, PAGE, PARALLEL, CONNECTION),
