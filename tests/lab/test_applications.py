@@ -11,19 +11,20 @@ from sixbench.agent import AgentHub
 from sixbench.model.trial import TrialRecord
 
 ROUND_TRIP_NS = 60 * 10**6
-NETWORK = """
+COUNT = 8
+NETWORK = f"""
 topology:
-  nodes: {h1: host, r1: router, h2: host}
-  links: [{endpoints: [h1, r1]}, {endpoints: [r1, h2], emulator: user, delay: 30ms}]
+  nodes: {{h1: host, r1: router, h2: host}}
+  links: [{{endpoints: [h1, r1]}}, {{endpoints: [r1, h2], emulator: user, delay: 30ms}}]
 between: [h1, h2]
-paths: {ipv4: native4, ipv6: native6}
+paths: {{ipv4: native4, ipv6: native6}}
 blocks: 1
 workloads:
-  - tls: {count: 3, session: [full, resumed]}
-  - tls: {count: 3, session: resumed, early-data: true}
-  - quic-connect: {count: 3, session: [full, resumed, 0-rtt]}
-  - quic-connect: {count: 3, retry: true}
-  - dns: {count: 3, over: [udp, tcp, tls, https, quic], connection: [new, kept]}
+  - tls: {{count: {COUNT}, in-flight: 2, session: [full, resumed]}}
+  - tls: {{count: {COUNT}, in-flight: 2, session: resumed, early-data: true}}
+  - quic-connect: {{count: {COUNT}, in-flight: 2, session: [full, resumed, 0-rtt]}}
+  - quic-connect: {{count: {COUNT}, in-flight: 2, retry: true}}
+  - dns: {{count: {COUNT}, in-flight: 2, over: [udp, tcp, tls, https, quic], connection: [new, kept]}}
 """
 
 
@@ -77,14 +78,14 @@ def test_each_link_with_counters_carried_what_theory_says(finished: Finished) ->
 @pytest.mark.parametrize("family", ["ipv4", "ipv6"])
 @pytest.mark.parametrize("session", ["full", "resumed"])
 def test_tls_takes_one_round_trip_more_than_tcp(finished: Finished, family: str, session: str) -> None:
-    trials = [trial for trial in of(finished, "tls", family) if trial.client["kinds"] == {session: 3}]
+    trials = [trial for trial in of(finished, "tls", family) if trial.client["kinds"] == {session: COUNT}]
     assert len(trials) == 1
     assert [round_trips(trials, what) for what in ("connect", "handshake")] == [1, 1]
 
 
 @pytest.mark.parametrize("family", ["ipv4", "ipv6"])
 def test_early_data_are_answered_one_round_trip_after_the_connection(finished: Finished, family: str) -> None:
-    trials = [trial for trial in of(finished, "tls", family) if trial.client["kinds"] == {"early-data": 3}]
+    trials = [trial for trial in of(finished, "tls", family) if trial.client["kinds"] == {"early-data": COUNT}]
     assert len(trials) == 1
     assert [round_trips(trials, what) for what in ("connect", "first_byte")] == [1, 2]
 
@@ -100,7 +101,7 @@ def test_quic_takes_one_round_trip_and_its_first_byte_another(
     trials = [
         trial
         for trial in of(finished, "quic-connect", family)
-        if (trial.client["kinds"], trial.server["retries"] > 0) == ({session: 3}, retry)
+        if (trial.client["kinds"], trial.server["retries"] > 0) == ({session: COUNT}, retry)
     ]
     assert len(trials) == 1
     assert [round_trips(trials, what) for what in ("handshake", "first_byte")] == [handshake, first_byte]
@@ -163,3 +164,9 @@ def test_quic_finds_the_largest_datagram_of_each_path(hub: AgentHub, tmp_path: P
     sizes = {trial.path: trial.metrics["datagram_size_bytes"] for trial in trials}
     assert sizes == {path: MTU - header_bytes for path, header_bytes in HEADER_BYTES.items()}
     assert all(0 < trial.metrics["goodput_bps"] < 20e6 for trial in trials)
+    assert [trial.theory["datagram_size_bytes"] for trial in trials] == [sizes[trial.path] for trial in trials]
+    for trial in trials:
+        settled_ns = trial.metrics.get("datagram_settled_ns")
+        assert settled_ns is None or settled_ns >= trial.metrics["datagram_search_ns"]
+        assert (trial.server["connections"], trial.server["ecn"]["not_ect"]) == (1, 0)
+        assert trial.server["ecn"]["ect0"] >= trial.server["received_datagrams"]
