@@ -38,6 +38,9 @@ SERVERS = """\
   - dns: {count: 5, answer: 2000B, server: unbound}
   - tls: {count: 5, session: [full, resumed], server: nginx}
   - tls: {count: 5, chain: 5KiB, server: caddy}
+  - http: {count: 3, objects: 4, version: ["1.1", "2"], connection: [new, kept], server: [nginx, caddy]}
+  - http: {count: 3, objects: 4, tls: none, server: [nginx, caddy]}
+  - http: {count: 3, objects: 4, version: "3", connection: [new, kept], server: [caddy, ngtcp2]}
 """
 DNSPERF_OVER_TLS = """\
   - dns: {count: 20, over: [tls, https], connection: kept, client: dnsperf}
@@ -49,6 +52,8 @@ S_CLIENT = "openssl s_client -connect {peer-host}:{port} -servername {name} -CAf
 CLIENTS = f"""\
   - dns: {{count: 5, over: [udp, tcp, tls, https], client: kdig}}
   - dns: {{duration: 1s, over: [udp, tcp], connection: kept, in-flight: 4, client: dnsperf}}
+  - http: {{count: 5, version: ["1.1", "2"], connection: kept, client: [curl, h2load]}}
+  - http: {{count: 5, tls: none, connection: kept, client: [curl, h2load]}}
   - tls: {{count: 1, client: {{program: "{S_CLIENT}"}}}}
 """
 
@@ -93,12 +98,12 @@ def of(finished: Finished, workload: str, end: str, program: str) -> list[TrialR
 
 def test_other_peoples_servers_answer_our_client_over_each_path(with_servers: Finished) -> None:
     assert wrong(with_servers.trials) == []
-    assert len(with_servers.trials) == len(PATHS) * (8 + 1 + 2 + 1)
+    assert len(with_servers.trials) == len(PATHS) * (8 + 1 + 2 + 1 + 8 + 2 + 4)
 
 
 def test_our_server_answers_other_peoples_clients_over_each_path(with_clients: Finished) -> None:
     assert wrong(with_clients.trials) == []
-    assert len(with_clients.trials) == len(PATHS) * (4 + 2 + 1)
+    assert len(with_clients.trials) == len(PATHS) * (4 + 2 + 4 + 2 + 1)
 
 
 def test_our_server_answers_dnsperf_over_tls(hub: AgentHub, tmp_path: Path) -> None:
@@ -230,14 +235,14 @@ def test_nothing_of_a_server_is_left_when_its_session_ends(hub: AgentHub, op: st
 
 def processes_in(namespace: str) -> dict[int, str]:
     """Names of the processes in a network namespace, by number."""
-    found = {}
+    names = {}
     for entry in Path("/proc").iterdir():
         try:
             if entry.name.isdigit() and str((entry / "ns/net").readlink()) == namespace:
-                found[int(entry.name)] = (entry / "comm").read_text().strip()
+                names[int(entry.name)] = (entry / "comm").read_text().strip()
         except OSError:  # it has ended
             continue
-    return found
+    return names
 
 
 def test_a_command_that_does_not_exist_is_named(hub: AgentHub) -> None:

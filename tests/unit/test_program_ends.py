@@ -18,7 +18,7 @@ from sixbench.mechanisms import MECHANISMS
 from sixbench.model.bypass import bypassed_column
 from sixbench.model.errors import AgentError, ExperimentError, UsageError
 from sixbench.model.experiment import Experiment
-from sixbench.model.programs import CLIENT, RECIPES, SERVER, client_end, server_end
+from sixbench.model.programs import CLIENT, RECIPES, SERVER, client_end, curl, h2load, server_end
 from sixbench.model.programs.dnsperf import read_summary
 from sixbench.model.programs.end import AGENT_WORDS, LENGTHS
 from sixbench.model.programs.unbound import zone_texts
@@ -62,11 +62,11 @@ def plan_words(read: Experiment) -> str:
         (
             "dns",
             {"server": "apache"},
-            'apache" is no server that sixbench knows: give unbound, nginx, caddy, or {program',
+            'apache" is no server that sixbench knows: give unbound, nginx, caddy, ngtcp2, or {program',
         ),
         ("dns", {"server": "kdig"}, "is no server that sixbench knows"),
         ("dns", {"client": "unbound"}, "is no client that sixbench knows"),
-        ("dns", {"server": "nginx"}, "nginx is a server of tls, not of dns"),
+        ("dns", {"server": "nginx"}, "nginx is a server of tls, http, not of dns"),
         ("dns", {"server": "unbound", "client": "kdig", "count": 1}, "one end of a trial is sixbench's"),
         (
             "dns",
@@ -85,6 +85,15 @@ def plan_words(read: Experiment) -> str:
         ("tls", {"server": {"program": "x", "files": {"key.pem": ""}}}, "is the file of the trial's own"),
         ("tls", {"server": {"program": "x", "ready-within": "1min"}}, "is out of range"),
         ("tls", {"client": {"program": "x {duration}"}, "count": 3}, "stands in a command or a file: give duration"),
+        ("http", {"server": "nginx", "version": "3"}, "version: nginx speaks HTTP 1.1, 2 here, not 3"),
+        ("http", {"server": "ngtcp2"}, "ngtcp2's server speaks HTTP 3 here, not 1.1"),
+        ("http", {"server": "caddy", "object": "1MB"}, "object: caddy has its object in a file here: at most 128000B"),
+        (
+            "http",
+            {"client": "curl", "connection": "kept"},
+            "curl loads a number of objects, and takes no time: give count",
+        ),
+        ("http", {"client": "h2load"}, "h2load keeps its connections: give connection: kept"),
         ("ping", {"server": "unbound"}, "unknown"),
     ],
 )
@@ -137,9 +146,11 @@ def test_a_server_has_a_certificate_where_its_protocol_needs_one() -> None:
 
 
 def test_a_client_ends_when_the_time_of_the_trial_is_over() -> None:
-    own = client_end("tls", only_workload("tls", client={"program": "x {duration}"}, duration="2500ms").params)
-    assert own is not None
-    assert (own.argv, own.limit_ns) == (("x", "2.5"), 2_500_000_000)
+    given_command = client_end(
+        "tls", only_workload("tls", client={"program": "x {duration}"}, duration="2500ms").params
+    )
+    assert given_command is not None
+    assert (given_command.argv, given_command.limit_ns) == (("x", "2.5"), 2_500_000_000)
     known = client_end("dns", only_workload("dns", client="dnsperf", connection="kept", duration="2s").params)
     assert known is not None
     assert known.limit_ns == 7_000_000_000
@@ -154,14 +165,22 @@ def test_a_client_ends_when_the_time_of_the_trial_is_over() -> None:
 def test_recipes_have_only_words_that_mean_something() -> None:
     import re
 
-    samples = {"unbound": {"over": "https"}, "kdig": {"count": 2}, "dnsperf": {"connection": "kept", "over": "https"}}
+    kept = {"connection": "kept", "count": 2}
+    samples = {
+        "unbound": {"over": "https"},
+        "kdig": {"count": 2},
+        "dnsperf": {"connection": "kept", "over": "https"},
+        "ngtcp2": {"version": "3"},
+        "curl": kept,
+        "h2load": kept,
+    }
     for recipe in RECIPES.values():
         for workload in recipe.command:
             read = only_workload(workload, **{recipe.side: recipe.name}, **samples.get(recipe.name, {}))
             end = (server_end if recipe.side == "server" else client_end)(workload, read.params)
             assert end is not None
             for text in (*end.argv, *end.files.values()):
-                assert set(re.findall(r"\{([a-z][a-z-]*)\}", text)) <= AGENT_WORDS | LENGTHS
+                assert set(re.findall(r"(?<!%)\{([a-z][a-z-]*)\}", text)) <= AGENT_WORDS | LENGTHS
 
 
 def test_a_zone_file_has_answers_of_the_length_that_is_asked_for() -> None:
@@ -173,14 +192,14 @@ def test_a_zone_file_has_answers_of_the_length_that_is_asked_for() -> None:
 
 def test_commands_of_an_experiment_need_consent_and_recipes_none() -> None:
     require_consent((), combinations=experiment("dns", server="unbound").combinations, allowed=False)
-    own = experiment("tls", client={"program": OPENSSL})
-    require_consent(own.paths, combinations=own.combinations, allowed=True)
+    given_command = experiment("tls", client={"program": OPENSSL})
+    require_consent(given_command.paths, combinations=given_command.combinations, allowed=True)
     with pytest.raises(UsageError, match=r"workloads\.tls runs a program of the experiment, with all rights .*openssl"):
-        require_consent(own.paths, combinations=own.combinations, allowed=False)
-    assert f"Programs of the experiment tls {OPENSSL}" in plan_words(own)
+        require_consent(given_command.paths, combinations=given_command.combinations, allowed=False)
+    assert f"Programs of the experiment tls {OPENSSL}" in plan_words(given_command)
     with pytest.raises(UsageError, match=r"workloads\.tls runs a program of the experiment, which no worker does"):
-        refuse_foreign(own)
-    for read in (own, experiment("dns", server="unbound")):
+        refuse_foreign(given_command)
+    for read in (given_command, experiment("dns", server="unbound")):
         with pytest.raises(UsageError, match=r"has a server or a client of others, which an emulated machine"):
             refuse_programs_in_guests(read.paths, read.combinations)
 
@@ -222,6 +241,20 @@ def test_the_summary_of_dnsperf_gives_what_it_measured_itself() -> None:
     }
     for broken in ("", summary[:40], "Queries per second:   nan\nAverage Latency (s):  -1\n", "Queries lost: 5"):
         assert read_summary(broken) == {}
+
+
+def test_what_clients_of_http_say_of_themselves_is_read() -> None:
+    assert h2load.read_summary((OUTPUTS / "h2load.txt").read_text()) == {
+        "requests_rate_per_s": 1685.18,
+        "object_mean_ns": 60_000.0,
+    }
+    assert curl.read_transfers((OUTPUTS / "curl.txt").read_text()) == {
+        "connect_mean_ns": pytest.approx(167_000),
+        "handshake_mean_ns": pytest.approx(6_390_000),
+        "object_mean_ns": pytest.approx((116_000 + 37_000) / 2),
+    }
+    for broken in ("", "{", "[" * 100_000, '{"time_connect": 1}', '{"time_connect": NaN}', "finished in 1ms, x req/s"):
+        assert curl.read_transfers(broken) == h2load.read_summary(broken) == {}
 
 
 def test_programs_that_failed_fail_the_trial() -> None:

@@ -1,7 +1,7 @@
 //! Somebody else's program as one end of a trial: a server or a client in the place of ours.
 //!
-//! It runs as a device does, but for the time of one session. Of its files, those of the trial's certificates are in its
-//! private directory alone, which is in memory and goes with it.
+//! It runs as a device does, but for the time of one session. The files of the trial's certificates are in its private
+//! directory alone, which is in memory and goes with it.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -16,7 +16,7 @@ from ..expectation import NOTHING_FORETOLD, Expectation
 from ..parameter import Parameter, Params, Scalar, Wrong
 from ..quoting import shown
 from ..topology import Family
-from . import caddy, dnsperf, kdig, nginx, unbound
+from . import caddy, curl, dnsperf, h2load, kdig, nginx, ngtcp2, unbound
 from .end import (
     KEYS,
     PROGRAM,
@@ -37,8 +37,11 @@ RECIPES: Mapping[str, Recipe] = {
         unbound.RECIPE,
         nginx.RECIPE,
         caddy.RECIPE,
+        ngtcp2.RECIPE,
         kdig.RECIPE,
         dnsperf.RECIPE,
+        curl.RECIPE,
+        h2load.RECIPE,
     )
 }
 
@@ -117,8 +120,10 @@ def server_end(workload: str, params: Params) -> ProgramEnd | None:
     if SERVER.column not in params:
         return None
     over = params.get("over")
-    listens: Transport = "udp" if over in ("udp", "quic") or workload.startswith("quic") else "tcp"
-    chain_bytes = None if over in ("udp", "tcp") else int(params.get("chain_bytes", DEFAULT_CHAIN_BYTES))
+    is_quic = over == "quic" or workload.startswith("quic") or params.get("version") == "3"
+    listens: Transport = "udp" if over == "udp" or is_quic else "tcp"
+    is_clear = over in ("udp", "tcp") or params.get("tls") == "none"
+    chain_bytes = None if is_clear else int(params.get("chain_bytes", DEFAULT_CHAIN_BYTES))
     return replace(_end(str(params[SERVER.column]), workload, params), listens=listens, chain_bytes=chain_bytes)
 
 
@@ -189,6 +194,6 @@ def _wrong(workload: str, params: Params) -> Wrong | None:
         elif workload not in recipe.command:
             known = ", ".join(recipe.command)
             return Wrong(parameter.name, f"{recipe.name} is a {recipe.side} of {known}, not of {workload}")
-        elif (unfit := recipe.unfit(params)) is not None:
+        elif workload in recipe.unfit and (unfit := recipe.unfit[workload](params)) is not None:
             return Wrong(*unfit)
     return None

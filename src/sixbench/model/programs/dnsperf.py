@@ -56,14 +56,14 @@ def _feature(params: Params) -> Feature | None:
 
 def read_summary(output: str) -> dict[str, float]:
     """The metrics in its summary: what it measured itself, in its own window."""
-    found = {name: float(text) for name, text in _SUMMARY.findall(output)}
+    values = {name: float(text) for name, text in _SUMMARY.findall(output)}
     metrics = {}
-    if "Queries per second" in found:
-        metrics["transactions_rate_per_s"] = found["Queries per second"]
-    if found.get("Average Latency (s)"):
-        metrics["transaction_mean_ns"] = found["Average Latency (s)"] * 1e9
-    if found.get("Queries sent") and "Queries lost" in found:
-        metrics["questions_unanswered_ratio"] = found["Queries lost"] / found["Queries sent"]
+    if "Queries per second" in values:
+        metrics["transactions_rate_per_s"] = values["Queries per second"]
+    if values.get("Average Latency (s)"):
+        metrics["transaction_mean_ns"] = values["Average Latency (s)"] * 1e9
+    if values.get("Queries sent") and "Queries lost" in values:
+        metrics["questions_unanswered_ratio"] = values["Queries lost"] / values["Queries sent"]
     return metrics
 
 
@@ -74,7 +74,7 @@ RECIPE = Recipe(
     side="client",
     doc="dnsperf with one thread, whose summary has the mean time and the rate",
     command={"dns": _dns},
-    unfit=_unfit,
+    unfit={"dns": _unfit},
     feature=_feature,
     read=read_summary,
 )

@@ -115,7 +115,8 @@ class Recipe:
     Attributes:
         program, package: what runs, and the Debian package that has it.
         command: by the name of the workload, what its parameters make of it.
-        unfit: the parameter that it cannot have and why, as a sentence; None: it can be this end.
+        unfit: by the name of the workload, the parameter that it cannot have and why, as a sentence; None: it can be
+            this end.
         feature: the feature that the parameters need; None: any version does.
         read: metrics by column in the end of its output. What it does not find there is absent.
     """
@@ -126,7 +127,7 @@ class Recipe:
     side: ProgramSide
     doc: str
     command: Mapping[str, Callable[[Params], Command]]
-    unfit: Callable[[Params], tuple[str, str] | None] = lambda params: None
+    unfit: Mapping[str, Callable[[Params], tuple[str, str] | None]] = field(default_factory=dict)
     feature: Callable[[Params], Feature | None] = lambda params: None
     read: Callable[[str], Mapping[str, float]] = _reads_nothing
 

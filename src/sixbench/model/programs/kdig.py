@@ -48,5 +48,5 @@ RECIPE = Recipe(
     side="client",
     doc="kdig, one question after the other",
     command={"dns": _dns},
-    unfit=_unfit,
+    unfit={"dns": _unfit},
 )

@@ -68,5 +68,5 @@ RECIPE = Recipe(
     side="server",
     doc="unbound with the trial's zone as local data",
     command={"dns": _dns},
-    unfit=_unfit,
+    unfit={"dns": _unfit},
 )

@@ -7,10 +7,11 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..parameter import Parameter, Params, Wrong
+from ..programs import CLIENT, SERVER, checked, without_programs
 from ..quantity import duration, metric, times
 from ..topology import Family
 from ..workload import CONNECTION_PACKETS, Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind
-from .applications import FIRST_BYTE_TIMES, HANDSHAKE_TIMES, IN_FLIGHT, agreed, failures, same_at_both_ends
+from .applications import FIRST_BYTE_TIMES, HANDSHAKE_TIMES, IN_FLIGHT, agreed, failures, of_program, same_at_both_ends
 from .common import (
     COUNT,
     DURATION,
@@ -144,6 +145,8 @@ def _stack(params: Params) -> _Stack:
 
 
 def _summarise(params: Params, client: Result, server: Result) -> TrialMeasurements:
+    if CLIENT.column in params:
+        return _of_program(params, client, server)
     measured = TrialMeasurements()
     for name in ("connect", "handshake", "first_byte", "object", "page"):
         histogram(measured, client, name, name, "mean", "p50", "p99")
@@ -153,8 +156,19 @@ def _summarise(params: Params, client: Result, server: Result) -> TrialMeasureme
     agreed(measured, client["protocols"], stack.protocol, "the protocol of the answers")
     if stack.over_tcp and stack.is_secured:
         agreed(measured, client["versions"], TLS_VERSION, "the version of TLS")
-    same_at_both_ends(measured, {"transactions": client["requests"]}, {"transactions": server["requests"]}, "objects")
+    if SERVER.column not in params:
+        ours = {"transactions": server["requests"]}
+        same_at_both_ends(measured, {"transactions": client["requests"]}, ours, "objects")
     failures(measured, client, "pages")
+    return measured
+
+
+def _of_program(params: Params, client: Result, server: Result) -> TrialMeasurements:
+    """The measurements of a trial with somebody else's client: it counts objects, and nobody knows its pages."""
+    measured = of_program(params, client, {**server, "transactions": server["requests"]}, "object")
+    requests_rate = measured.metrics.pop("transactions_rate_per_s", None)
+    if requests_rate is not None:
+        measured.metrics.setdefault("requests_rate_per_s", requests_rate)
     return measured
 
 
@@ -178,6 +192,9 @@ def _rates(measured: TrialMeasurements, client: Result) -> None:
 
 
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:
+    if CLIENT.column in params:
+        body_bytes = 0 if PAGE.column in params else int(OBJECT.of(params)) * int(server["requests"])
+        return Traffic(reverse_payload_bytes=body_bytes, messages=CONNECTION_PACKETS * int(server["connections"]))
     messages = CONNECTION_PACKETS * int(client["connections"]) if _stack(params).over_tcp else 0
     return Traffic(
         forward_payload_bytes=int(client["sent_bytes"]),
@@ -246,7 +263,7 @@ KIND = WorkloadKind(
     doc="Load pages of objects by HTTP/1.1, 2 or 3: a given number at once. The server makes up the objects.",
     parameters=(
         *(HTTP_VERSION, TLS, OBJECT, OBJECTS, PAGE, PARALLEL, CONNECTION),
-        *(PAGES_IN_FLIGHT, DURATION, COUNT, SHORT_WARMUP, PAGE_TIMEOUT),
+        *(PAGES_IN_FLIGHT, DURATION, COUNT, SHORT_WARMUP, PAGE_TIMEOUT, SERVER, CLIENT),
     ),
     primary="page_p50",
     headline=("page_p50", "first_byte_p50", "object_p50", "requests_rate", "goodput", "cpu_per_request"),
@@ -275,7 +292,8 @@ KIND = WorkloadKind(
     ),
     distributions=("connect", "handshake", "first_byte", "object", "page"),
     needs_network="a server that knows the address of its client beforehand",
-    check=_check,
+    check=checked("http", _check),
+    agent_params=without_programs,
     summarise=_summarise,
     traffic=_traffic,
     results=lambda side, params: (Expected(form=_forms()[side]),),
