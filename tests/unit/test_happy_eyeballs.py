@@ -46,7 +46,7 @@ def test_both_agents_are_told_both_addresses_and_the_client_in_the_order_of_rfc_
     ipv6: tuple[str, str, str], prefers_ipv4: bool, first: str
 ) -> None:
     client, server = (create_autospec(Agent, instance=True) for _ in range(2))
-    client.wait.return_value, server.answer.return_value = {}, ServeAnswer(port=7)
+    client.wait.return_value, server.answer.side_effect = {}, [ServeAnswer(port=7), {}]
     both: dict[Family, Legs] = {4: legs(IPV4), 6: legs(ipv6)}
     params: dict[str, Scalar] = {"prefer": "ipv4" if prefers_ipv4 else "default", "gap_ns": 1}
     path = Path(name="d", mechanism="dual-stack", family=4, options={"prefer": "default"})

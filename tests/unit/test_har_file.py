@@ -224,15 +224,15 @@ def damaged(draw: st.DrawFn) -> bytes:
     """A file in which any value of any entry may be another one."""
     entries = []
     for number in range(draw(st.integers(1, 4))):
-        made: dict[str, Any] = entry(
+        drawn: dict[str, Any] = entry(
             f"{ORIGIN}/{number}", draw(st.integers(0, 59_999)), _initiator={"url": f"{ORIGIN}/0"}
         )
         for key in draw(st.sets(st.sampled_from(KEYS), max_size=2)):
-            made[key] = draw(VALUES)
-        for part in (made["request"], made["response"]):
+            drawn[key] = draw(VALUES)
+        for part in (drawn["request"], drawn["response"]):
             if isinstance(part, dict) and draw(st.booleans()):
                 part[draw(st.sampled_from(["url", "status", "bodySize", "content", "redirectURL"]))] = draw(VALUES)
-        entries.append(made)
+        entries.append(drawn)
     return har(*entries)
 
 

@@ -255,7 +255,7 @@ class WorkloadKind:
         return self.agent_name or self.name
 
     def transports_of(self, params: Params) -> frozenset[Transport]:
-        """What the packets of a trial with these parameters carry."""
+        """The transports whose packets a trial with these parameters sends."""
         return frozenset({self.transport}) if self.transports is None else self.transports(params)
 
     def parameter(self, name: str) -> Parameter | None:

@@ -63,19 +63,9 @@ connection."""
 METRICS = (
     *HANDSHAKE_TIMES,
     *FIRST_BYTE_TIMES,
-    metric("handshake_sent", "bytes", "lower", "Bytes of a handshake to the server", "RFC 8446 section 4"),
-    metric("handshake_received", "bytes", "lower", "Bytes of a handshake from the server", "RFC 8446 section 4"),
     *WIRE_BYTES,
 )
 """The metrics that these workloads alone have."""
-
-
-def handshake_metrics(measured: TrialMeasurements, client: Result) -> None:
-    """Adds the bytes of a handshake each way, a mean over those that succeeded."""
-    handshakes = client["transactions"]
-    if handshakes:
-        measured.metrics["handshake_sent_bytes"] = client["handshake_sent_bytes"] / handshakes
-        measured.metrics["handshake_received_bytes"] = client["handshake_received_bytes"] / handshakes
 
 
 def agreed(measured: TrialMeasurements, counts: Mapping[str, int], claimed: str, what: str) -> None:
@@ -107,9 +97,11 @@ def marks(measured: TrialMeasurements, results: Mapping[str, Result]) -> None:
     the field of all of them, though quinn sends with ECT(0) (RFC 9000 section 13.4).
 
     Args:
-        results: by side.
+        results: by side. That of somebody else's program counts nothing.
     """
     for side, result in results.items():
+        if PROGRAM in result:
+            continue
         ecn = result["ecn"]
         datagrams = sum(ecn.values())
         if ecn["ce"]:

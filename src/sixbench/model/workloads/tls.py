@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from ..expectation import Expectation, TransactionTraffic
 from ..parameter import Parameter, Params, Wrong
 from ..programs import CLIENT, SERVER, checked, foretold, without_programs
+from ..programs.end import PROGRAM
+from ..quantity import metric
 from ..reason import ReasonKind
 from ..topology import Family
 from ..workload import CONNECTION_PACKETS, Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind
@@ -19,7 +21,6 @@ from .applications import (
     SESSION,
     agreed,
     failures,
-    handshake_metrics,
     of_program,
     same_at_both_ends,
 )
@@ -50,7 +51,7 @@ def _summarise(params: Params, client: Result, server: Result) -> TrialMeasureme
     measured = TrialMeasurements()
     for name in ("connect", "handshake", "transaction", "first_byte"):
         histogram(measured, client, name, name, "mean", "p50", "p99")
-    handshake_metrics(measured, client)
+    _add_bytes(measured, client)
     transactions(measured, client, "handshake")
     agreed(measured, client["versions"], VERSION, "the version of TLS")
     kind = EARLY_KIND if EARLY_DATA.of(params) else str(SESSION.of(params))
@@ -61,8 +62,19 @@ def _summarise(params: Params, client: Result, server: Result) -> TrialMeasureme
     return measured
 
 
+def _add_bytes(measured: TrialMeasurements, client: Result) -> None:
+    """Adds the bytes of a handshake each way, a mean over those that succeeded."""
+    handshakes = client["transactions"]
+    if handshakes:
+        measured.metrics["handshake_sent_bytes"] = client["handshake_sent_bytes"] / handshakes
+        measured.metrics["handshake_received_bytes"] = client["handshake_received_bytes"] / handshakes
+
+
 def _early_at_both_ends(measured: TrialMeasurements, client: Result, server: Result) -> None:
-    """Rejects a trial whose server took early data fewer times than its client counts."""
+    """Rejects a trial whose server took early data fewer times than its client counts. Somebody else's server counts
+    nothing."""
+    if PROGRAM in server:
+        return
     taken, counted = server["early"], client["kinds"].get(EARLY_KIND, 0)
     if taken < counted:
         words = f"the client counts {counted} handshakes with early data, and the server took {taken}"
@@ -156,6 +168,10 @@ KIND = WorkloadKind(
         *("transaction_mean", "transaction_p50", "transaction_p99", "transactions_rate"),
         *(quantity.name for quantity in FIRST_BYTE_TIMES),
         *("handshake_sent", "handshake_received", "wire_sent", "wire_received"),
+    ),
+    own_metrics=(
+        metric("handshake_sent", "bytes", "lower", "Bytes of a handshake to the server", "RFC 8446 section 4"),
+        metric("handshake_received", "bytes", "lower", "Bytes of a handshake from the server", "RFC 8446 section 4"),
     ),
     distributions=("connect", "handshake", "transaction", "first_byte"),
     check=checked("tls", _check),
