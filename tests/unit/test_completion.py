@@ -64,7 +64,7 @@ def offered_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.
 
 def test_a_shell_is_offered_names_of_experiments(offered: Offered, tmp_path: Path) -> None:
     (tmp_path / "quick-look.yaml").write_text("experiment: x\n")
-    assert offered("run", "qui") == ["quickstart", "quick-look.yaml"]
+    assert offered("run", "quick") == ["quickstart", "quick-look.yaml"]
 
 
 def test_commands(offered_here: Offered) -> None:
