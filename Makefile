@@ -27,8 +27,8 @@ CARGO_TEST_OPTIONS := $(if $(filter 0,$(shell id -u)),-- --include-ignored,--con
 # out. They are whole crates, the tests of pages in a browser, files of tests with the marker `computes`, and tests in
 # namespaces of what packets and statistics do there.
 PASSED_ONCE ?=
-ONCE_TESTS := $(call lab_files,atomic_fragments background_packets bypass conditions dns64 draft_translator dstm filters flows fragments frames late_timers losses mechanism_evidence models prefix_discovery reassembly strays translate_carrier_errors trt)
-CARGO_TEST_PACKAGES := --workspace $(if $(PASSED_ONCE),$(addprefix --exclude sixbench-,wire plane emulate fuzz))
+ONCE_TESTS := $(call lab_files,applications atomic_fragments background_packets bypass conditions dns64 draft_translator dstm filters flows fragments frames late_timers losses mechanism_evidence models prefix_discovery reassembly strays translate_carrier_errors trt)
+CARGO_TEST_PACKAGES := --workspace $(if $(PASSED_ONCE),$(addprefix --exclude sixbench-,applications wire plane emulate fuzz))
 PYTEST_CHOICE := $(if $(PASSED_ONCE),-m 'not computes',tests/pages)
 FRESH_RUNS ?= root lint user wheels
 NOW := $(shell date -u +%Y%m%dT%H%M%SZ)
