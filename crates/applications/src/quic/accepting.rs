@@ -66,8 +66,8 @@ pub async fn greet(connecting: &mut Connecting, is_ours: &Cell<bool>) -> Option<
     Some(())
 }
 
-/// The connection once its handshake is over; `is_ours` is set as soon as the client has asked for a name of the trial's.
-/// None: the handshake failed or took longer.
+/// The connection once its handshake is over; `is_ours` is set as soon as the client has asked for a name of the
+/// trial's. None: the handshake failed or took longer.
 pub async fn shake_hands(mut connecting: Connecting, longest: Duration, is_ours: &Cell<bool>) -> Option<Connection> {
     let handshake = async {
         greet(&mut connecting, is_ours).await?;
