@@ -71,8 +71,6 @@ def test_nothing_is_less_than_theory(finished: Finished) -> None:
 
 def test_each_link_with_counters_carried_what_theory_says(finished: Finished) -> None:
     for trial in finished.trials:
-        if trial.workload == "http":
-            continue
         links = list(trial.evidence.transactions or ())
         assert [link.link for link in links] == ["h1-r1", "r1-h2"]
         # Segmentation offload is on where there is no delay.

@@ -10,6 +10,7 @@ use sixbench_traffic::Window;
 
 use crate::counted::Carried;
 use crate::loops::Round;
+use crate::quic::Marks;
 
 /// The times of a connection that was opened.
 #[derive(Debug, Clone, Copy)]
@@ -124,12 +125,15 @@ pub struct ClientResult {
     protocols: BTreeMap<String, u64>,
     versions: BTreeMap<String, u64>,
     ciphers: BTreeMap<String, u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ecn: Option<Marks>,
     cpu: cpu::Span,
 }
 
 impl ClientResult {
-    /// The result of a measured round after a warm-up of so many pages.
-    pub fn new(round: Round<Pages>, warmup_transactions: u64, cpu: cpu::Span) -> Self {
+    /// The result of a measured round after a warm-up of so many pages; `ecn` has the marks of all of them, where they
+    /// came by QUIC.
+    pub fn new(round: Round<Pages>, warmup_transactions: u64, ecn: Option<Marks>, cpu: cpu::Span) -> Self {
         let Round { account, failed, window } = round;
         Self {
             window,
@@ -149,6 +153,7 @@ impl ClientResult {
             protocols: account.protocols,
             versions: account.versions,
             ciphers: account.ciphers,
+            ecn,
             cpu,
         }
     }

@@ -15,6 +15,7 @@ use super::session::{Connection, Opened, Opener, Slot};
 use super::{Reuse, Settings};
 use crate::failure::Failure;
 use crate::loops::{self, Patience, Repeat};
+use crate::quic::Marks;
 use crate::{quic, runtime};
 
 /// Time for the last packets to leave.
@@ -33,7 +34,8 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
         let (workers, warmup) = loops::warm_up(workers, settings.warmup_ns, &patience).await?;
         let from = cpu::sample();
         let (workers, round) = loops::repeat(workers, settings.limit, &patience).await?;
-        let result = ClientResult::new(round, warmup.count(), cpu::Span { from, to: cpu::sample() });
+        let ecn = workers.iter().filter_map(|worker| worker.opener.marks()).reduce(Marks::and);
+        let result = ClientResult::new(round, warmup.count(), ecn, cpu::Span { from, to: cpu::sample() });
         for lanes in workers.into_iter().filter_map(|worker| worker.kept) {
             close(lanes).await;
         }

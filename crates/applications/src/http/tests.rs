@@ -56,6 +56,11 @@ fn each_version_loads_pages_over_new_and_kept_connections() {
                 assert_eq!(times("handshake"), if tls == "none" { 0 } else { opened * at_once }, "{what}");
                 let is_known = version != "3" && tls != "none";
                 assert_eq!(client["versions"], if is_known { json!({"TLSv1_3": 15}) } else { json!({}) }, "{what}");
+                for result in [&client, &server] {
+                    // Loopback leaves the field as quinn sets it. TCP's is the kernel's.
+                    assert_eq!(result.get("ecn").is_some(), version == "3", "{what}");
+                    assert!(version != "3" || result["ecn"]["ect0"].as_u64().unwrap() > 0, "{what}");
+                }
             }
         }
     }
