@@ -95,7 +95,7 @@ impl Client {
                     self.advance(host, lane, &mut tasks);
                 }
                 Done::Fetched(index, slot, fetched) => {
-                    load.fetched.push((fetched, slot.agreed().clone()));
+                    load.fetched.push((index, fetched, slot.agreed().clone()));
                     let host = objects[index].host;
                     lanes[host].idle.push(slot);
                     for &next in &self.waiting[index] {
