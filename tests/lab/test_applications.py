@@ -80,6 +80,16 @@ def test_each_link_with_counters_carried_what_theory_says(finished: Finished) ->
         assert (links[1].received or 0) >= links[1].least_received
 
 
+def test_http_keeps_the_times_of_a_page_and_counts_the_marks_of_quic(finished: Finished) -> None:
+    for trial in (trial for trial in finished.trials if trial.workload == "http"):
+        assert {len(times) for times in trial.client["last_page"].values()} == {1}
+        assert trial.client["last_page"]["ended_ns"][0] >= ROUND_TRIP_NS
+        for result in (trial.client, trial.server):
+            marks = result.get("ecn")
+            assert (marks is not None) == (trial.levels["version"] == "3")
+            assert marks is None or marks["ect0"] > 0
+
+
 @pytest.mark.parametrize("family", ["ipv4", "ipv6"])
 @pytest.mark.parametrize("session", ["full", "resumed"])
 def test_tls_takes_one_round_trip_more_than_tcp(finished: Finished, family: str, session: str) -> None:

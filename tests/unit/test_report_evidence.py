@@ -206,7 +206,7 @@ def test_bytes_of_transactions_stand_beside_theory_for_each_link_and_level() -> 
         )
 
     paths = [
-        added("ipv4", trial("2", "ipv4", 150.0), trial("2", "ipv4", 171.0), trial("3", "ipv4", None)),
+        added("ipv4", trial("3", "ipv4", None), trial("2", "ipv4", 150.0), trial("2", "ipv4", 171.0)),
         added("ipv6", trial("2", "ipv6", 1000.0)),
     ]
     table = transactions_table(paths)

@@ -65,8 +65,8 @@ class TransactionSum(EvidenceSum):
 
     @property
     def links(self) -> list[TransactionBytes]:
-        """The links of each combination of levels, in the order of the records."""
-        return list(self._links.values())
+        """The links of each combination of levels, in the order of the experiment."""
+        return [self._links[key] for key in sorted(self._links, key=lambda key: key[0])]
 
     def to_json(self) -> JsonObject:
         return {"transactions": [asdict(item) for item in self.links]}
