@@ -96,6 +96,17 @@ def test_trials_without_times_of_objects_have_no_waterfall(read: Read) -> None:
     assert figures(read(TEXT.replace("{http: {version: [1.1, 2], objects: 3, count: 1}}", "{ping: {}}")), []) == []
 
 
+def test_a_long_page_is_cut_and_the_caption_has_it(read: Read) -> None:
+    experiment = read(TEXT.replace("objects: 3", "objects: 2000"))
+    long = {name: times * 700 for name, times in page(1).items()}
+    [drawing] = figures(experiment, trials(experiment, client={"last_page": long}))
+    assert f"the first {waterfall.MOST_OBJECTS} objects" in drawing.caption
+    [panel, _] = drawing.draw(style.WIDTH_IN).figure.axes
+    assert len(panel.patches) == 2 * 2 * waterfall.MOST_OBJECTS
+    [short] = figures(read(TEXT), trials(read(TEXT)))
+    assert "the first" not in short.caption
+
+
 def test_without_both_families_the_baseline_is_compared(read: Read) -> None:
     experiment = read(TEXT.replace(", ipv6: native6", ""))
     assert waterfall.compared_paths(experiment) == ["nat64", "ipv4"]

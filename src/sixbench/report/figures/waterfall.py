@@ -24,6 +24,8 @@ from .style import PathStyle
 
 MOST_PANELS = 12
 """Combinations of levels that are drawn. The run directory has the rest."""
+MOST_OBJECTS = 120
+"""Objects of a page that are drawn: more have no room, and would make a page of the report long."""
 _PANEL_IN = 2.3
 _FAMILIES = ("native4", "native6")
 _WAITING_ALPHA = 0.35
@@ -60,7 +62,8 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
         return []
     page, title = panels[:MOST_PANELS], f"{http.KIND.title}: objects of a page over time"
     left_out = len(panels) - len(page)
-    more = f" The figure leaves out {words.count(left_out, 'more panel')}." if left_out else ""
+    more = f" Of longer pages the first {MOST_OBJECTS} objects are drawn." if _has_long_page(context.experiment) else ""
+    more += f" The figure leaves out {words.count(left_out, 'more panel')}." if left_out else ""
     return [
         Drawing(
             name=f"{http.KIND.name}-waterfall",
@@ -71,6 +74,14 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
             draw=lambda width_in: _draw(run, page, title, width_in),
         )
     ]
+
+
+def _has_long_page(experiment: Experiment) -> bool:
+    pages = [page.objects for page in experiment.pages.values()]
+    counts = [
+        int(http.OBJECTS.of(c.workload.params)) for c in experiment.combinations if c.workload.kind == http.KIND.name
+    ]
+    return max([*map(len, pages), *counts], default=0) > MOST_OBJECTS
 
 
 def compared_paths(experiment: Experiment) -> list[str]:
@@ -100,7 +111,7 @@ def _load(path: PathStyle, trial: TrialRecord) -> _Load | None:
     times = trial.client.get("last_page")
     if times is None:
         return None
-    return _Load(path=path, **{name: times[name] for name in ("begun_ns", "first_byte_ns", "ended_ns")})
+    return _Load(path=path, **{name: times[name][:MOST_OBJECTS] for name in ("begun_ns", "first_byte_ns", "ended_ns")})
 
 
 def _draw(
