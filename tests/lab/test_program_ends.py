@@ -17,7 +17,7 @@ from sixbench.agent import Agent, AgentHub, find_agent
 from sixbench.bench.requirements import has_feature
 from sixbench.model.errors import AgentError
 from sixbench.model.program_path import with_usual_places
-from sixbench.model.programs import RECIPES
+from sixbench.model.programs import RECIPES, dnsperf
 from sixbench.model.reason import ReasonKind
 from sixbench.model.trial import TrialRecord
 
@@ -54,6 +54,7 @@ CLIENTS = f"""\
   - dns: {{duration: 1s, over: [udp, tcp], connection: kept, in-flight: 4, client: dnsperf}}
   - http: {{count: 5, version: ["1.1", "2"], connection: kept, client: [curl, h2load]}}
   - http: {{count: 5, tls: none, connection: kept, client: [curl, h2load]}}
+  - http: {{count: 5, version: "3", connection: kept, client: ngtcp2}}
   - tls: {{count: 1, client: {{program: "{S_CLIENT}"}}}}
 """
 
@@ -61,7 +62,7 @@ CLIENTS = f"""\
 @pytest.fixture(scope="module", autouse=True)
 def _programs() -> None:
     path = with_usual_places(os.environ.get("PATH", ""))
-    wanted = {recipe.program: recipe.package for recipe in RECIPES.values()} | OTHERS
+    wanted = {recipe.program: recipe.package for recipe in RECIPES} | OTHERS
     missing = [package for program, package in wanted.items() if shutil.which(program, path=path) is None]
     if not missing:
         return
@@ -103,11 +104,11 @@ def test_other_peoples_servers_answer_our_client_over_each_path(with_servers: Fi
 
 def test_our_server_answers_other_peoples_clients_over_each_path(with_clients: Finished) -> None:
     assert wrong(with_clients.trials) == []
-    assert len(with_clients.trials) == len(PATHS) * (4 + 2 + 4 + 2 + 1)
+    assert len(with_clients.trials) == len(PATHS) * (4 + 2 + 4 + 2 + 1 + 1)
 
 
 def test_our_server_answers_dnsperf_over_tls(hub: AgentHub, tmp_path: Path) -> None:
-    feature = RECIPES["dnsperf"].feature({"over": "tls"})
+    feature = dnsperf.RECIPE.feature({"over": "tls"})
     assert feature is not None
     if not has_feature(feature):
         pytest.skip(f"this dnsperf {feature.lacks}")
