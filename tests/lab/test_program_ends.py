@@ -6,6 +6,7 @@ Skipped where they are not installed (with the reason), failed there if `SIXBENC
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,16 @@ import pytest
 from lab.experiments import Finished, run, wrong
 
 from sixbench.agent import Agent, AgentHub, find_agent
+from sixbench.bench.environment import end_versions
 from sixbench.bench.requirements import has_feature
+from sixbench.mechanisms import MECHANISMS
 from sixbench.model.errors import AgentError
 from sixbench.model.program_path import with_usual_places
 from sixbench.model.programs import RECIPES, dnsperf
 from sixbench.model.reason import ReasonKind
 from sixbench.model.trial import TrialRecord
+from sixbench.plan.experiment_file import read_experiment
+from sixbench.plan.yaml_source import parse_yaml
 
 OTHERS = {"openssl": "openssl"}
 """Programs that are no recipes, and their packages."""
@@ -170,6 +175,16 @@ def test_the_record_has_what_the_program_used_and_a_file_its_output(with_clients
         output = (with_clients.directory / "trials" / trial.key / "h1.log").read_text()
         assert output.count("status: NOERROR") == 5
         assert "program" not in trial.client
+
+
+def test_programs_say_their_versions() -> None:
+    for workloads, programs in (
+        (SERVERS, {"unbound", "nginx", "caddy"}),
+        (CLIENTS, {"kdig", "dnsperf", "curl", "h2load"}),
+    ):
+        versions = end_versions(read_experiment(parse_yaml(NETWORK + workloads, "x.yaml"), MECHANISMS))
+        assert versions.keys() == programs
+        assert all(re.fullmatch(r"[0-9]+\.[0-9][0-9.]*", version) for version in versions.values())
 
 
 def test_a_server_that_ends_fails_the_trial_with_its_last_words(hub: AgentHub, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from sixbench.bench.environment import end_versions
 from sixbench.bench.estimate import estimate
 from sixbench.bench.parts import parts_of
 from sixbench.bench.program_ends import output_of, require_alive, require_success, use_of
@@ -161,6 +162,21 @@ def test_a_program_that_is_both_ends_is_the_one_that_is_asked_for() -> None:
     assert served.argv[0] == "gtlsserver"
     assert "gtlsclient -q -n 12 " in asked.files["start"]
     assert [recipe.package for recipe in recipes(asking)] == ["ngtcp2-client"]
+
+
+def test_versions_are_those_of_the_programs_that_say_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, says in (("nginx", "echo nginx version: nginx/1.26.3 >&2"), ("dnsperf", "exit 1"), ("gtlsserver", "")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{says}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for workload, given, versions in (
+        ("tls", {"server": ["nginx", {"program": "x"}]}, {"nginx": "1.26.3"}),
+        ("tls", {"server": "caddy"}, {}),
+        ("dns", {"client": "dnsperf", "connection": "kept"}, {}),
+        ("http", {"server": "ngtcp2", "version": "3"}, {}),
+        ("tls", {}, {}),
+    ):
+        assert end_versions(experiment(workload, **given)) == versions
 
 
 def test_a_client_ends_when_the_time_of_the_trial_is_over() -> None:
