@@ -19,7 +19,7 @@ CHAIN_BYTES = 1536
 
 
 def read_client(client: dict[str, Any], _: dict[str, Any], *, read: Reader) -> ToolReport:
-    """What the client says, of its output. Raises `Unreadable` where it failed, or where the output is no result."""
+    """Figures in the client's output. Raises `Unreadable` where it failed, or where the output is no result."""
     program = client["program"]
     if program.get("exit", 0) != 0:
         raise Unreadable(program["ended"])
@@ -27,7 +27,7 @@ def read_client(client: dict[str, Any], _: dict[str, Any], *, read: Reader) -> T
 
 
 def reads_nothing(_: str) -> ToolReport:
-    """Of a program that prints nothing."""
+    """No figures, of a program that prints nothing."""
     return {}
 
 

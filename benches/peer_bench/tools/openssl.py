@@ -8,12 +8,16 @@ from ..contender import Tool, ToolReport
 from .ends import CHAIN_BYTES, of_commands
 from .reading import number
 
-_SERVER = (
-    *("openssl", "s_server", "-accept", "{host}:{port}", "-tls1_3", "-www", "-quiet"),
-    *("-cert", "{certificate}", "-cert_chain", "{certificate}", "-key", "{key}"),
+_START = """\
+awk '/BEGIN CERTIFICATE/ { number++ } number > 1' {certificate} > {dir}/chain.pem &&
+exec openssl s_server -accept {host}:{port} -tls1_3 -www -quiet -key {key} \\
+    -cert {certificate} -cert_chain {dir}/chain.pem
+"""
+"""The chain's file must not have the server's own certificate, which would be sent twice. Without `-www` the server
+would read its own input."""
+_SERVER = ProgramEnd(
+    name="s_server", argv=("sh", "{dir}/start"), files={"start": _START}, listens="tcp", chain_bytes=CHAIN_BYTES
 )
-"""`-www`, since it reads its own input otherwise. The chain's file has the server's own certificate too, which is sent
-once."""
 
 
 def read(client: str) -> ToolReport:
@@ -31,13 +35,5 @@ TOOL = Tool(
     name="openssl",
     programs=("openssl",),
     version=(("openssl", "version"), r"OpenSSL (\S+)"),
-    contenders=(
-        of_commands(
-            "tls",
-            "openssl s_time",
-            server=ProgramEnd(name="s_server", argv=_SERVER, listens="tcp", chain_bytes=CHAIN_BYTES),
-            client=_client,
-            read=read,
-        ),
-    ),
+    contenders=(of_commands("tls", "openssl s_time", server=_SERVER, client=_client, read=read),),
 )

@@ -8,7 +8,7 @@ from .end import Command, Recipe
 
 _CLIENT = "gtlsclient -q -n OBJECTS --exit-on-all-streams-close {name} {port} URL"
 _START = f"mount --bind {{dir}}/hosts /etc/hosts && exec {_CLIENT}\n"
-"""With GnuTLS the client asks for the name by which it finds its server, whatever its option `sni` says, and for
+"""The client with GnuTLS asks for the name by which it finds its server, whatever its option `sni` says, and for
 `localhost` at an address. So it finds the trial's name, in a file that nobody else sees."""
 
 
