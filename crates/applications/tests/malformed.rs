@@ -36,8 +36,9 @@ const STEP: Duration = Duration::from_millis(2);
 enum Layer {
     Udp,
     Tcp,
-    /// With this protocol by ALPN.
+    /// TLS with this protocol by ALPN.
     Tls(&'static str),
+    /// QUIC with this protocol by ALPN.
     Quic(&'static str),
 }
 
@@ -222,7 +223,7 @@ const LIE: &[u8] = b"HTTP/1.0 404 Not Found\r\nContent-Length: 0\r\n\r\n";
 const PROMISE: &[u8] = b"\x16\x03\x03\x40\x00";
 const DEFERRAL: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// What a server sends again and again.
+/// Bytes that a server sends again and again.
 fn repeated(conduct: Conduct) -> &'static [u8] {
     match conduct {
         Slow => b"\0",
