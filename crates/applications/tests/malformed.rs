@@ -295,7 +295,10 @@ impl Stream {
         match conduct {
             Closing => return Ok(()),
             // Not even when the client has closed.
-            Silent => return Ok(std::mem::forget(self)),
+            Silent => {
+                std::mem::forget(self);
+                return Ok(());
+            }
             HalfClosed => self.end_sending()?,
             Slow | Endless | Deferring => loop {
                 self.write(repeated(conduct))?;
@@ -363,7 +366,10 @@ async fn conduct_quic(connection: Connection, conduct: Conduct) -> io::Result<()
                 // A stream of HTTP/3's beginning, or the data of `quic-stream`, of which it reads some or none.
                 let (send, mut asked) = tokio::select! {
                     bidirectional = connection.accept_bi() => bidirectional?,
-                    () = read_on(&mut receive, conduct) => return Ok(drop(connection.closed().await)),
+                    () = read_on(&mut receive, conduct) => {
+                        connection.closed().await;
+                        return Ok(());
+                    }
                 };
                 let _ = asked.read(&mut [0]).await;
                 conduct_stream(send, asked, conduct).await?;
