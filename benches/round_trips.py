@@ -1,7 +1,7 @@
 """Times of applications over a link whose round trip is known, beside the whole round trips that theory expects.
 
-What the ends compute (mostly the cryptography of a handshake) is measured over the same link without a delay, in turn,
-and taken off: what is left is what waits, such as for timers.
+The time that the ends compute (mostly the cryptography of a handshake) is measured over the same link without a delay,
+in turn, and taken off: the rest is waiting, such as for timers.
 """
 
 from __future__ import annotations

@@ -39,10 +39,11 @@ def wait_for_end(directory: str) -> None:
 
 
 def count_at_once(directory: str) -> int:
-    """The number of such processes, itself included, that there are now; ends when `go` is there."""
+    """The number of such processes, itself included, that there are now; notes that it counted, and ends when `go` is there."""
     mine = Path(directory) / f"{os.getpid()}.works"
     mine.touch()
     number = len([*Path(directory).glob("*.works")])
+    mine.with_suffix(".counted").touch()
     while not (Path(directory) / "go").exists():
         os.sched_yield()
     mine.unlink()
@@ -91,7 +92,7 @@ async def leaving(work: Apart, directory: Path) -> Any:
 async def crowd(work: Apart, directory: Path) -> Any:
     """Number of processes that each of six saw at work at the same time."""
     tasks = [asyncio.create_task(work.done(number, "count", str(directory))) for number in range(6)]
-    while len([*directory.glob("*.works")]) < apart.MOST_AT_ONCE:
+    while len([*directory.glob("*.counted")]) < apart.MOST_AT_ONCE:
         await asyncio.sleep(PAUSE_S)
     (directory / "go").touch()
     return await asyncio.gather(*tasks)

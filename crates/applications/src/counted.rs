@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::io;
+use std::ops::AddAssign;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -16,6 +17,13 @@ pub struct Carried {
     pub sent: u64,
     /// Bytes that it gave.
     pub received: u64,
+}
+
+impl AddAssign for Carried {
+    fn add_assign(&mut self, more: Self) {
+        self.sent += more.sent;
+        self.received += more.received;
+    }
 }
 
 /// A connection of TCP, and the bytes it has carried, which others see.

@@ -6,7 +6,9 @@ use std::future::Future;
 use std::rc::Rc;
 use std::time::Duration;
 
-use sixbench_measure::clock;
+use schemars::JsonSchema;
+use serde::Serialize;
+use sixbench_measure::{clock, cpu};
 use sixbench_traffic::error::{cancelled, peer_lost, timeout as timeout_error};
 use sixbench_traffic::params::{Limit, SECOND_NS};
 use sixbench_traffic::{Result, Window};
@@ -20,10 +22,16 @@ const STALL_NS: u64 = 10 * SECOND_NS;
 /// Pause after a failure, so that one that comes at once does not make the loop spin.
 const BACK_OFF: Duration = Duration::from_millis(1);
 
+/// The account of repetitions that succeeded.
+pub trait Account: Default + 'static {
+    /// Their number.
+    fn count(&self) -> u64;
+}
+
 /// A worker that does the same again and again.
 pub trait Repeat: 'static {
     /// The account of what succeeded.
-    type Account: Default + 'static;
+    type Account: Account;
 
     /// Prepares for the first time, such as by getting a ticket.
     fn prime(&mut self) -> impl Future<Output = std::result::Result<(), Failure>>;
@@ -41,15 +49,25 @@ pub struct Patience {
     pub timeout_ns: u64,
 }
 
+/// The part that all results of repetitions have, by the names of the protocol document.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Repetitions {
+    #[serde(flatten)]
+    window: Window,
+    transactions: u64,
+    warmup_transactions: u64,
+    failed: BTreeMap<String, u64>,
+    cpu: cpu::Span,
+}
+
 /// A round of repetitions that is over.
-#[derive(Debug)]
-pub struct Round<A> {
+struct Round<A> {
     /// The account of those that succeeded.
-    pub account: A,
+    account: A,
     /// Number of the others, by reason.
-    pub failed: BTreeMap<String, u64>,
+    failed: BTreeMap<String, u64>,
     /// Its begin, and the end of the last repetition.
-    pub window: Window,
+    window: Window,
 }
 
 /// The state that those at work share.
@@ -64,11 +82,27 @@ struct State<A> {
     failed: RefCell<BTreeMap<String, u64>>,
 }
 
-/// Prepares all, and lets them repeat for a time that does not count. Gives the workers back, and that account.
+/// Prepares all, lets them warm up, and measures. Gives the workers back, their account, and what all results have.
 ///
 /// # Errors
-/// As [`repeat`]; and where one cannot be prepared.
-pub async fn warm_up<R: Repeat>(workers: Vec<R>, warmup_ns: u64, patience: &Patience) -> Result<(Vec<R>, R::Account)> {
+/// `peer-lost` and `timeout` where one cannot be prepared, `timeout` where nothing has succeeded for a while; the last
+/// names the last failure.
+pub async fn measure<R: Repeat>(
+    workers: Vec<R>,
+    warmup_ns: u64,
+    limit: Limit,
+    patience: &Patience,
+) -> Result<(Vec<R>, R::Account, Repetitions)> {
+    let (workers, warmup) = warm_up(workers, warmup_ns, patience).await?;
+    let from = cpu::sample();
+    let (workers, Round { account, failed, window }) = repeat(workers, limit, patience).await?;
+    let cpu = cpu::Span { from, to: cpu::sample() };
+    let (transactions, warmup_transactions) = (account.count(), warmup.count());
+    Ok((workers, account, Repetitions { window, transactions, warmup_transactions, failed, cpu }))
+}
+
+/// Prepares all, and lets them repeat for a time that does not count. Gives the workers back, and that account.
+async fn warm_up<R: Repeat>(workers: Vec<R>, warmup_ns: u64, patience: &Patience) -> Result<(Vec<R>, R::Account)> {
     let longest = Duration::from_nanos(patience.timeout_ns);
     let mut primed = Vec::new();
     for mut worker in workers {
@@ -89,14 +123,7 @@ pub async fn warm_up<R: Repeat>(workers: Vec<R>, warmup_ns: u64, patience: &Pati
 }
 
 /// Repeats until the limit is reached and all that was begun has ended. Gives the workers back.
-///
-/// # Errors
-/// `timeout` where nothing has succeeded for a while; it names the last failure.
-pub async fn repeat<R: Repeat>(
-    workers: Vec<R>,
-    limit: Limit,
-    patience: &Patience,
-) -> Result<(Vec<R>, Round<R::Account>)> {
+async fn repeat<R: Repeat>(workers: Vec<R>, limit: Limit, patience: &Patience) -> Result<(Vec<R>, Round<R::Account>)> {
     let started_ns = clock::monotonic_ns();
     let state = Rc::new(State {
         limit,
@@ -162,6 +189,12 @@ mod tests {
 
     use super::*;
     use crate::runtime;
+
+    impl Account for u64 {
+        fn count(&self) -> u64 {
+            *self
+        }
+    }
 
     /// Succeeds, but for each third time.
     struct Thirds(u64);

@@ -1,5 +1,6 @@
 //! The logs of a client's connections, for those who read the packets of a trial: secrets of TLS and events of QUIC.
 
+use std::fmt;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -122,7 +123,12 @@ impl Write for Qlog {
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut digits = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        // Writing to a String cannot fail.
+        let _ = fmt::Write::write_fmt(&mut digits, format_args!("{byte:02x}"));
+    }
+    digits
 }
 
 #[cfg(test)]

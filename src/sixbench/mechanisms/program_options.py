@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from ipaddress import ip_address
 
+from ..model.command_text import MAX_COMMAND, read_command, read_files, require_room
 from ..model.kernels import is_kernel_name, no_such_kernel
 from ..model.parameter import Parameter
 from ..model.quoting import shown
@@ -17,15 +17,11 @@ from ..model.topology import Family
 DEVICE_ADDRESS = "own"
 """The device's own address on the link by which it sends."""
 
-MAX_COMMAND = 2000
 MAX_SETUP = 64
 MAX_FILES = 32
-MAX_FILES_CHARACTERS = 256_000
-"""A request to an agent has at most 1 MiB."""
 LONGEST_READY_NS = 50 * 10**9
 """A step of building a network has 60 s."""
 
-_FILE_NAME = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,64}")
 _INTERFACE = re.compile(r"(?!\.{1,2}\Z)[^\s/:]{1,15}")
 """Linux's dev_valid_name."""
 FAMILIES: Mapping[str, tuple[Family, Family]] = {
@@ -38,15 +34,7 @@ FAMILIES: Mapping[str, tuple[Family, Family]] = {
 
 
 def _command(value: object) -> str:
-    if not isinstance(value, str) or not value.isprintable() or len(value) > MAX_COMMAND:
-        raise ValueError(f"{shown(value)} is not a command of one line, such as tayga -d -c {{dir}}/tayga.conf")
-    try:
-        words = shlex.split(value)
-    except ValueError as error:
-        raise ValueError(f"{shown(value)} is not a command: {error}") from error
-    if not words:
-        raise ValueError("the command is empty")
-    return value
+    return read_command(value, "tayga -d -c {dir}/tayga.conf")
 
 
 def _files(value: object) -> str:
@@ -56,16 +44,8 @@ def _files(value: object) -> str:
         files = None
     if not isinstance(files, dict):
         raise ValueError(f"{shown(value)} is not a mapping of names of files to their content")
-    if len(files) > MAX_FILES:
-        raise ValueError(f"{len(files)} files are more than {MAX_FILES}")
-    for name, content in files.items():
-        if not isinstance(name, str) or not _FILE_NAME.fullmatch(name):
-            raise ValueError(f"{shown(name)} is not the name of a file: letters, digits, dots, dashes and underscores")
-        if not isinstance(content, str) or "\0" in content:
-            raise ValueError(f"the content of {name} must be text, not {shown(content)}")
-    text = json.dumps(files)
-    if len(text) > MAX_FILES_CHARACTERS:
-        raise ValueError(f"the files have more than {MAX_FILES_CHARACTERS} characters together")
+    text = json.dumps(read_files(files, MAX_FILES))
+    require_room(len(text))
     return text
 
 

@@ -27,8 +27,9 @@ from ..model.workloads.http import (
     pages_in_flight,
 )
 from .factors import Factors
+from .named_files import read_named_files
 from .reader import Reader
-from .workload_file import WorkloadTemplate, values_of
+from .workload_file import WorkloadTemplate
 
 MAX_FILE_BYTES = 64 * 2**20
 """The largest file. Contents, which a HAR file can have, are most of it."""
@@ -103,18 +104,7 @@ def page_of(text: bytes) -> RecordedPage:
 
 def read_pages(reader: Reader, factors: Factors, templates: Sequence[WorkloadTemplate]) -> dict[str, RecordedPage]:
     """The HAR files that workloads name, by their names. Each is read once, and what is wrong with it is noted."""
-    pages: dict[str, RecordedPage] = {}
-    for template in templates:
-        for name in values_of(template, factors, PAGE.column):
-            if str(name) in pages:
-                continue
-            try:
-                pages[str(name)] = read_har(reader.source.directory / str(name))
-            except HarError as error:
-                reader.problem((*template.path, PAGE.name), f"{name}: {error}")
-            except OSError as error:
-                reader.problem((*template.path, PAGE.name), f"reading {name}: {error.strerror}")
-    return pages
+    return read_named_files(reader, factors, templates, PAGE, read_har, HarError)
 
 
 def check_pages(reader: Reader, combinations: Sequence[Combination], pages: Mapping[str, RecordedPage]) -> None:

@@ -17,8 +17,9 @@ from ..model.trace import MAX_GAP_NS, MAX_PACKETS, MIN_MEAN_GAP_NS, Trace, encod
 from ..model.workloads.common import HEADER_BYTES
 from ..model.workloads.traffic_models import MAX_BYTES, TRACE
 from .factors import Factors
+from .named_files import read_named_files
 from .reader import Reader
-from .workload_file import WorkloadTemplate, values_of
+from .workload_file import WorkloadTemplate
 
 UDP_BYTES = 8
 IPV6_BYTES = 40
@@ -77,18 +78,7 @@ def read_trace(path: Path) -> Trace:
 
 def read_traces(reader: Reader, factors: Factors, templates: Sequence[WorkloadTemplate]) -> dict[str, Trace]:
     """The captures that workloads name, by their names. Each is read once, and what is wrong with it is noted."""
-    traces: dict[str, Trace] = {}
-    for template in templates:
-        for name in values_of(template, factors, TRACE.column):
-            if str(name) in traces:
-                continue
-            try:
-                traces[str(name)] = read_trace(reader.source.directory / str(name))
-            except CaptureError as error:
-                reader.problem((*template.path, TRACE.name), f"{name}: {error}")
-            except OSError as error:
-                reader.problem((*template.path, TRACE.name), f"reading {name}: {error.strerror}")
-    return traces
+    return read_named_files(reader, factors, templates, TRACE, read_trace, CaptureError)
 
 
 def _payload_bytes(record: Record) -> int | None:

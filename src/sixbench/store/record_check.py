@@ -1,7 +1,7 @@
 """Checks whether a record that was read belongs to its run.
 
 A record may come from anyone. `model.record_types` says which types it has; here it is held against the experiment.
-What passes both can be computed with and shown without a further look.
+Code that computes with a record or shows it relies on both checks.
 """
 
 from __future__ import annotations

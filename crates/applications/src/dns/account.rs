@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use sixbench_measure::cpu;
 use sixbench_measure::histogram::{Times, TimesTally};
-use sixbench_traffic::Window;
 
 use crate::counted::Carried;
-use crate::loops::Round;
+use crate::loops::{Account, Repetitions};
 use crate::trust::Negotiated;
 
 /// A question that was answered.
@@ -52,17 +50,17 @@ impl Resolutions {
         }
         self.response.record(resolution.response_ns);
         self.transaction.record(resolution.transaction_ns);
-        self.carried.sent += resolution.carried.sent;
-        self.carried.received += resolution.carried.received;
+        self.carried += resolution.carried;
         *self.protocols.entry(resolution.protocol).or_default() += 1;
         if let Some(Negotiated { version, cipher, .. }) = resolution.negotiated {
             *self.versions.entry(version).or_default() += 1;
             *self.ciphers.entry(cipher).or_default() += 1;
         }
     }
+}
 
-    /// Number of answers.
-    pub fn count(&self) -> u64 {
+impl Account for Resolutions {
+    fn count(&self) -> u64 {
         self.transaction.count()
     }
 }
@@ -71,10 +69,7 @@ impl Resolutions {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ClientResult {
     #[serde(flatten)]
-    window: Window,
-    transactions: u64,
-    warmup_transactions: u64,
-    failed: BTreeMap<String, u64>,
+    repetitions: Repetitions,
     session: TimesTally,
     response: TimesTally,
     transaction: TimesTally,
@@ -85,18 +80,13 @@ pub struct ClientResult {
     protocols: BTreeMap<String, u64>,
     versions: BTreeMap<String, u64>,
     ciphers: BTreeMap<String, u64>,
-    cpu: cpu::Span,
 }
 
 impl ClientResult {
-    /// The result of a measured round after a warm-up of so many answers.
-    pub fn new(round: Round<Resolutions>, warmup_transactions: u64, cpu: cpu::Span) -> Self {
-        let Round { account, failed, window } = round;
+    /// The result of what was measured.
+    pub fn new(account: Resolutions, repetitions: Repetitions) -> Self {
         Self {
-            window,
-            transactions: account.count(),
-            warmup_transactions,
-            failed,
+            repetitions,
             session: account.session.tally(),
             response: account.response.tally(),
             transaction: account.transaction.tally(),
@@ -107,7 +97,6 @@ impl ClientResult {
             protocols: account.protocols,
             versions: account.versions,
             ciphers: account.ciphers,
-            cpu,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
-use sixbench_measure::{clock, cpu};
+use sixbench_measure::clock;
 use sixbench_traffic::{Cancel, Endpoint, Result};
 use tokio::time::sleep;
 
@@ -31,10 +31,9 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
         // Each has a question to ask.
         let in_flight = settings.limit.count().unwrap_or(u64::MAX).min(settings.in_flight as u64);
         let workers = (0..in_flight).map(|index| Client::new(endpoint, settings, index)).collect::<Result<Vec<_>>>()?;
-        let (workers, warmup) = loops::warm_up(workers, settings.warmup_ns, &patience).await?;
-        let from = cpu::sample();
-        let (workers, round) = loops::repeat(workers, settings.limit, &patience).await?;
-        let result = ClientResult::new(round, warmup.count(), cpu::Span { from, to: cpu::sample() });
+        let (workers, account, repetitions) =
+            loops::measure(workers, settings.warmup_ns, settings.limit, &patience).await?;
+        let result = ClientResult::new(account, repetitions);
         for session in workers.into_iter().filter_map(|worker| worker.kept) {
             session.close().await;
         }

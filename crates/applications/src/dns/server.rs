@@ -289,17 +289,11 @@ impl Answering {
 }
 
 impl Handle for Answering {
-    async fn handle(self: Rc<Self>, mut connecting: Connecting) {
+    async fn handle(self: Rc<Self>, connecting: Connecting) {
         let is_ours = Cell::new(false);
-        let connected = timeout(self.longest, async {
-            // There are such data only for who asked for the trial's name.
-            connecting.handshake_data().await.ok()?;
-            is_ours.set(true);
-            connecting.await.ok()
-        });
-        match connected.await {
-            Ok(Some(connection)) => self.connection(&connection).await,
-            Ok(None) | Err(_) => self.served.unserved.fail(is_ours.get()),
+        match quic::shake_hands(connecting, self.longest, &is_ours).await {
+            Some(connection) => self.connection(&connection).await,
+            None => self.served.unserved.fail(is_ours.get()),
         }
     }
 }

@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use sixbench_measure::cpu;
 use sixbench_measure::histogram::{Times, TimesTally};
-use sixbench_traffic::Window;
 
 use crate::counted::Carried;
-use crate::loops::Round;
+use crate::loops::{Account, Repetitions};
 use crate::quic::Marks;
 
 /// The times of a connection that was opened.
@@ -108,8 +106,7 @@ impl Pages {
         let ended_ns = load.fetched.iter().map(|(_, fetched, _)| fetched.ended_ns).max().unwrap_or(started_ns);
         self.first_byte.record(first_byte_ns - started_ns);
         self.page.record(ended_ns - started_ns);
-        self.carried.sent += load.carried.sent;
-        self.carried.received += load.carried.received;
+        self.carried += load.carried;
         for opening in load.openings {
             self.connections += 1;
             opening.connect_ns.into_iter().for_each(|time_ns| self.connect.record(time_ns));
@@ -126,9 +123,10 @@ impl Pages {
             }
         }
     }
+}
 
-    /// Number of pages.
-    pub fn count(&self) -> u64 {
+impl Account for Pages {
+    fn count(&self) -> u64 {
         self.page.count()
     }
 }
@@ -137,10 +135,7 @@ impl Pages {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ClientResult {
     #[serde(flatten)]
-    window: Window,
-    transactions: u64,
-    warmup_transactions: u64,
-    failed: BTreeMap<String, u64>,
+    repetitions: Repetitions,
     connect: TimesTally,
     handshake: TimesTally,
     first_byte: TimesTally,
@@ -158,19 +153,13 @@ pub struct ClientResult {
     ecn: Option<Marks>,
     #[serde(skip_serializing_if = "Option::is_none")]
     last_page: Option<ObjectTimes>,
-    cpu: cpu::Span,
 }
 
 impl ClientResult {
-    /// The result of a measured round after a warm-up of so many pages; `ecn` has the marks of all of them, where they
-    /// came by QUIC.
-    pub fn new(round: Round<Pages>, warmup_transactions: u64, ecn: Option<Marks>, cpu: cpu::Span) -> Self {
-        let Round { account, failed, window } = round;
+    /// The result of what was measured; `ecn` has the marks of all packets, where they came by QUIC.
+    pub fn new(account: Pages, repetitions: Repetitions, ecn: Option<Marks>) -> Self {
         Self {
-            window,
-            transactions: account.count(),
-            warmup_transactions,
-            failed,
+            repetitions,
             connect: account.connect.tally(),
             handshake: account.handshake.tally(),
             first_byte: account.first_byte.tally(),
@@ -186,7 +175,6 @@ impl ClientResult {
             ciphers: account.ciphers,
             ecn,
             last_page: account.last_page,
-            cpu,
         }
     }
 }

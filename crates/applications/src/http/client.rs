@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
-use sixbench_measure::{clock, cpu};
+use sixbench_measure::clock;
 use sixbench_traffic::{Cancel, Endpoint, Result};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
@@ -31,11 +31,10 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
         // Each has a page to load.
         let in_flight = settings.limit.count().unwrap_or(u64::MAX).min(settings.in_flight as u64);
         let workers = (0..in_flight).map(|_| Client::new(endpoint, settings)).collect::<Result<Vec<_>>>()?;
-        let (workers, warmup) = loops::warm_up(workers, settings.warmup_ns, &patience).await?;
-        let from = cpu::sample();
-        let (workers, round) = loops::repeat(workers, settings.limit, &patience).await?;
+        let (workers, account, repetitions) =
+            loops::measure(workers, settings.warmup_ns, settings.limit, &patience).await?;
         let ecn = workers.iter().filter_map(|worker| worker.opener.marks()).reduce(Marks::and);
-        let result = ClientResult::new(round, warmup.count(), ecn, cpu::Span { from, to: cpu::sample() });
+        let result = ClientResult::new(account, repetitions, ecn);
         for lanes in workers.into_iter().filter_map(|worker| worker.kept) {
             close(lanes).await;
         }

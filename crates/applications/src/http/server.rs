@@ -261,20 +261,14 @@ impl Serving {
 }
 
 impl Handle for Serving {
-    async fn handle(self: Rc<Self>, mut connecting: Connecting) {
+    async fn handle(self: Rc<Self>, connecting: Connecting) {
         let visit = Rc::new(Visit::default());
-        let connected = timeout(self.longest, async {
-            // There are such data only for who asked for a name of the trial's.
-            connecting.handshake_data().await.ok()?;
-            visit.is_ours.set(true);
-            connecting.await.ok()
-        });
-        match connected.await {
-            Ok(Some(connection)) => {
+        match quic::shake_hands(connecting, self.longest, &visit.is_ours).await {
+            Some(connection) => {
                 self.streams(connection, &visit).await;
                 self.end(false, &visit);
             }
-            Ok(None) | Err(_) => self.end(true, &visit),
+            None => self.end(true, &visit),
         }
     }
 }

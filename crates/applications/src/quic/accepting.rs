@@ -3,10 +3,12 @@
 use std::cell::Cell;
 use std::future::Future;
 use std::rc::Rc;
+use std::time::Duration;
 
-use quinn::{Connecting, Incoming};
+use quinn::{Connecting, Connection, Incoming};
 use sixbench_traffic::{Endpoint, Finish};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::accepting::{MAX_OPEN, Unserved, increase};
 use crate::server::Orders;
@@ -54,6 +56,24 @@ pub async fn accept<H: Handle>(
             finish = orders.finish() => return (finish, open),
         }
     }
+}
+
+/// Waits until the client has asked for a name of the trial's; `is_ours` is set then.
+pub async fn greet(connecting: &mut Connecting, is_ours: &Cell<bool>) -> Option<()> {
+    // There are such data only for who asked for such a name.
+    connecting.handshake_data().await.ok()?;
+    is_ours.set(true);
+    Some(())
+}
+
+/// The connection once its handshake is over; `is_ours` is set as soon as the client has asked for a name of the
+/// trial's. None: the handshake failed or took longer.
+pub async fn shake_hands(mut connecting: Connecting, longest: Duration, is_ours: &Cell<bool>) -> Option<Connection> {
+    let handshake = async {
+        greet(&mut connecting, is_ours).await?;
+        connecting.await.ok()
+    };
+    timeout(longest, handshake).await.ok()?
 }
 
 fn admit(incoming: Incoming, trial: &Endpoint, retries: bool, served: &Served) -> Option<Connecting> {

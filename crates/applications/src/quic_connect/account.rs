@@ -5,11 +5,9 @@ use std::collections::BTreeMap;
 use quinn::UdpStats;
 use schemars::JsonSchema;
 use serde::Serialize;
-use sixbench_measure::cpu;
 use sixbench_measure::histogram::{Times, TimesTally};
-use sixbench_traffic::Window;
 
-use crate::loops::Round;
+use crate::loops::{Account, Repetitions};
 use crate::quic::Marks;
 
 /// A connection that succeeded.
@@ -61,9 +59,10 @@ impl Connections {
         *self.kinds.entry(opened.kind).or_default() += 1;
         *self.protocols.entry(opened.protocol).or_default() += 1;
     }
+}
 
-    /// Number of connections.
-    pub fn count(&self) -> u64 {
+impl Account for Connections {
+    fn count(&self) -> u64 {
         self.handshake.count()
     }
 }
@@ -72,10 +71,7 @@ impl Connections {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ClientResult {
     #[serde(flatten)]
-    window: Window,
-    transactions: u64,
-    warmup_transactions: u64,
-    failed: BTreeMap<String, u64>,
+    repetitions: Repetitions,
     handshake: TimesTally,
     first_byte: TimesTally,
     sent_datagrams: u64,
@@ -87,18 +83,13 @@ pub struct ClientResult {
     ecn: Marks,
     kinds: BTreeMap<&'static str, u64>,
     protocols: BTreeMap<String, u64>,
-    cpu: cpu::Span,
 }
 
 impl ClientResult {
-    /// The result of a measured round after a warm-up of so many connections; `ecn` has the marks of all of them.
-    pub fn new(round: Round<Connections>, warmup_transactions: u64, ecn: Marks, cpu: cpu::Span) -> Self {
-        let Round { account, failed, window } = round;
+    /// The result of what was measured; `ecn` has the marks of all of them.
+    pub fn new(account: Connections, repetitions: Repetitions, ecn: Marks) -> Self {
         Self {
-            window,
-            transactions: account.count(),
-            warmup_transactions,
-            failed,
+            repetitions,
             handshake: account.handshake.tally(),
             first_byte: account.first_byte.tally(),
             sent_datagrams: account.sent_datagrams,
@@ -110,7 +101,6 @@ impl ClientResult {
             ecn,
             kinds: account.kinds,
             protocols: account.protocols,
-            cpu,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use quinn::crypto::rustls::HandshakeData;
 use quinn::{ClientConfig, Connecting, Connection, VarInt};
 use rustls::client::Resumption;
-use sixbench_measure::{clock, cpu};
+use sixbench_measure::clock;
 use sixbench_traffic::socket::Buffers;
 use sixbench_traffic::{Cancel, Endpoint, Result};
 use tokio::time::timeout;
@@ -30,11 +30,10 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
     let patience = Patience { doing, timeout_ns: settings.timeout_ns };
     runtime::block_on(cancel, async {
         let workers = (0..settings.in_flight).map(|_| Client::new(endpoint, settings)).collect::<Result<Vec<_>>>()?;
-        let (workers, warmup) = loops::warm_up(workers, settings.warmup_ns, &patience).await?;
-        let from = cpu::sample();
-        let (workers, round) = loops::repeat(workers, settings.limit, &patience).await?;
+        let (workers, account, repetitions) =
+            loops::measure(workers, settings.warmup_ns, settings.limit, &patience).await?;
         let marks = workers.iter().map(|worker| worker.marks.marks()).fold(Marks::default(), Marks::and);
-        let result = ClientResult::new(round, warmup.count(), marks, cpu::Span { from, to: cpu::sample() });
+        let result = ClientResult::new(account, repetitions, marks);
         for worker in workers {
             // A close that cannot be sent in this time is lost.
             let _ = timeout(PARTING, worker.quic.wait_idle()).await;
@@ -135,12 +134,12 @@ async fn ask(connection: &Connection) -> Tried<u64> {
         let _ = request.finish();
         let mut answer = [0; RESPONSE.len()];
         response.read_exact(&mut answer).await.map_err(std::io::Error::other)?;
-        let came_ns = clock::monotonic_ns();
+        let first_byte_ns = clock::monotonic_ns();
         let rest = response.read_to_end(0).await.map_err(std::io::Error::other)?;
         if answer != RESPONSE || !rest.is_empty() {
             return Ok(Err(Failure::new("wrong-response", "the server's answer is another one")));
         }
-        Ok(Ok(came_ns))
+        Ok(Ok(first_byte_ns))
     };
     let asked: std::io::Result<Tried<u64>> = asking.await;
     asked.map_err(|error| match connection.close_reason() {

@@ -69,9 +69,7 @@ impl Handle for Answering {
     async fn handle(self: Rc<Self>, mut connecting: Connecting) {
         let is_ours = Cell::new(false);
         let answered = timeout(self.longest, async {
-            // There are such data only for who asked for the trial's name.
-            connecting.handshake_data().await.ok()?;
-            is_ours.set(true);
+            quic::greet(&mut connecting, &is_ours).await?;
             self.answer(connecting).await
         });
         let Ok(Some(connection)) = answered.await else { return self.served.unserved.fail(is_ours.get()) };

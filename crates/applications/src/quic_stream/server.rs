@@ -97,15 +97,11 @@ struct Receiving {
 }
 
 impl Handle for Receiving {
-    async fn handle(self: Rc<Self>, mut connecting: Connecting) {
+    async fn handle(self: Rc<Self>, connecting: Connecting) {
         let is_ours = Cell::new(false);
-        let connected = timeout(self.longest, async {
-            // There are such data only for who asked for the trial's name.
-            connecting.handshake_data().await.ok()?;
-            is_ours.set(true);
-            connecting.await.ok()
-        });
-        let Ok(Some(connection)) = connected.await else { return self.served.unserved.fail(is_ours.get()) };
+        let Some(connection) = quic::shake_hands(connecting, self.longest, &is_ours).await else {
+            return self.served.unserved.fail(is_ours.get());
+        };
         if self.is_taken.replace(true) {
             return self.served.unserved.fail(false);
         }

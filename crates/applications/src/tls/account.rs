@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use sixbench_measure::cpu;
 use sixbench_measure::histogram::{Times, TimesTally};
-use sixbench_traffic::Window;
 
 use crate::counted::Carried;
-use crate::loops::Round;
+use crate::loops::{Account, Repetitions};
 
 /// A connection whose handshake succeeded.
 pub struct Handshake {
@@ -55,32 +53,25 @@ impl Handshakes {
         if let Some(first_byte_ns) = shaken.first_byte_ns {
             self.first_byte.record(first_byte_ns);
         }
-        add(&mut self.in_handshakes, shaken.handshake);
-        add(&mut self.in_connections, shaken.connection);
+        self.in_handshakes += shaken.handshake;
+        self.in_connections += shaken.connection;
         *self.versions.entry(shaken.version).or_default() += 1;
         *self.ciphers.entry(shaken.cipher).or_default() += 1;
         *self.kinds.entry(shaken.kind).or_default() += 1;
     }
-
-    /// Number of handshakes.
-    pub fn count(&self) -> u64 {
-        self.handshake.count()
-    }
 }
 
-fn add(sum: &mut Carried, more: Carried) {
-    sum.sent += more.sent;
-    sum.received += more.received;
+impl Account for Handshakes {
+    fn count(&self) -> u64 {
+        self.handshake.count()
+    }
 }
 
 /// The client's result, by the names of the protocol document.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ClientResult {
     #[serde(flatten)]
-    window: Window,
-    transactions: u64,
-    warmup_transactions: u64,
-    failed: BTreeMap<String, u64>,
+    repetitions: Repetitions,
     connect: TimesTally,
     handshake: TimesTally,
     transaction: TimesTally,
@@ -92,18 +83,13 @@ pub struct ClientResult {
     versions: BTreeMap<String, u64>,
     ciphers: BTreeMap<String, u64>,
     kinds: BTreeMap<&'static str, u64>,
-    cpu: cpu::Span,
 }
 
 impl ClientResult {
-    /// The result of a measured round after a warm-up of so many handshakes.
-    pub fn new(round: Round<Handshakes>, warmup_transactions: u64, cpu: cpu::Span) -> Self {
-        let Round { account, failed, window } = round;
+    /// The result of what was measured.
+    pub fn new(account: Handshakes, repetitions: Repetitions) -> Self {
         Self {
-            window,
-            transactions: account.count(),
-            warmup_transactions,
-            failed,
+            repetitions,
             connect: account.connect.tally(),
             handshake: account.handshake.tally(),
             transaction: account.transaction.tally(),
@@ -115,7 +101,6 @@ impl ClientResult {
             versions: account.versions,
             ciphers: account.ciphers,
             kinds: account.kinds,
-            cpu,
         }
     }
 }

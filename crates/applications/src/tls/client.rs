@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rustls::ClientConnection;
 use rustls::client::Resumption;
 use rustls::pki_types::ServerName;
-use sixbench_measure::{clock, cpu};
+use sixbench_measure::clock;
 use sixbench_traffic::{Cancel, Endpoint, Result};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_rustls::TlsConnector;
@@ -28,10 +28,8 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
     let patience = Patience { doing: format!("shaking hands by TLS with {peer}"), timeout_ns: settings.timeout_ns };
     let workers = (0..settings.in_flight).map(|_| Client::new(endpoint, settings)).collect::<Result<Vec<_>>>()?;
     runtime::block_on(cancel, async {
-        let (workers, warmup) = loops::warm_up(workers, settings.warmup_ns, &patience).await?;
-        let from = cpu::sample();
-        let (_, round) = loops::repeat(workers, settings.limit, &patience).await?;
-        Ok(ClientResult::new(round, warmup.count(), cpu::Span { from, to: cpu::sample() }))
+        let (_, account, repetitions) = loops::measure(workers, settings.warmup_ns, settings.limit, &patience).await?;
+        Ok(ClientResult::new(account, repetitions))
     })
 }
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ..command_text import read_command, read_files, require_room
 from ..parameter import Params
 from ..quoting import shown
 from ..units import format_duration, format_size, parse_duration, parse_size
@@ -31,11 +31,8 @@ _BRACED = re.compile(r"\{([a-z][a-z-]*)\}")
 PROGRAM, FILES, READY_WITHIN, MEMORY = "program", "files", "ready-within", "memory"
 KEYS = (PROGRAM, FILES, READY_WITHIN, MEMORY)
 
-MAX_COMMAND = 2000
 MAX_FILES = 29
 """The agent takes 32, and adds three."""
-MAX_FILES_CHARACTERS = 256_000
-_FILE_NAME = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,64}")
 _OF_THE_TRIAL = frozenset({"certificate.pem", "key.pem", "authority.pem"})
 
 DEFAULT_READY_NS = 5 * 10**9
@@ -151,7 +148,9 @@ def read_other(given: Mapping[Any, Any]) -> str:
             raise ValueError(f"{shown(key)} is none of {', '.join(KEYS)}")
     if PROGRAM not in given:
         raise ValueError(f"{PROGRAM} is missing: the command that starts it, such as nginx -c {{dir}}/nginx.conf")
-    command, files = _command(given[PROGRAM]), _files(given.get(FILES, {}))
+    command = read_command(given[PROGRAM], "nginx -c {dir}/nginx.conf")
+    files = read_files(given.get(FILES, {}), MAX_FILES, _OF_THE_TRIAL)
+    require_room(sum(map(len, files.values())))
     kept = {
         PROGRAM: command,
         FILES: files,
@@ -210,32 +209,3 @@ def _within(
             f"{key} {shown(given[key])} is out of range: from {written(bounds[0])} to {written(bounds[1])}"
         )
     return written(value)
-
-
-def _command(value: object) -> str:
-    if not isinstance(value, str) or not value.isprintable() or len(value) > MAX_COMMAND:
-        raise ValueError(f"{shown(value)} is not a command of one line, such as nginx -c {{dir}}/nginx.conf")
-    try:
-        words = shlex.split(value)
-    except ValueError as error:
-        raise ValueError(f"{shown(value)} is not a command: {error}") from error
-    if not words:
-        raise ValueError("the command is empty")
-    return value
-
-
-def _files(value: object) -> dict[str, str]:
-    if not isinstance(value, dict):
-        raise ValueError(f"{shown(value)} is not a mapping of names of files to their content")
-    if len(value) > MAX_FILES:
-        raise ValueError(f"{len(value)} files are more than {MAX_FILES}")
-    for name, content in value.items():
-        if not isinstance(name, str) or not _FILE_NAME.fullmatch(name):
-            raise ValueError(f"{shown(name)} is not the name of a file: letters, digits, dots, dashes and underscores")
-        if name in _OF_THE_TRIAL:
-            raise ValueError(f"{name} is the file of the trial's own; give another name")
-        if not isinstance(content, str) or "\0" in content:
-            raise ValueError(f"the content of {name} must be text, not {shown(content)}")
-    if sum(map(len, value.values())) > MAX_FILES_CHARACTERS:
-        raise ValueError(f"the files have more than {MAX_FILES_CHARACTERS} characters together")
-    return dict(value)

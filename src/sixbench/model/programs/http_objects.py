@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..command_text import MAX_FILES_CHARACTERS
 from ..parameter import Params
-from .end import MAX_FILES_CHARACTERS
 
 _DEFAULT_BYTES = 10240
 
