@@ -64,13 +64,15 @@ help: ## list the targets
 .PHONY: install
 install: $(STAMPS)/sixbench $(STAMPS)/agent ## install everything into .venv: quick when nothing changed
 
-.PHONY: system system-test system-bench system-peers system-programs system-guest
+.PHONY: system system-test system-bench system-bench-peers system-peers system-programs system-guest
 system:
 	@tools/system-packages
 system-test:
 	@tools/system-packages test
 system-bench:
 	@tools/system-packages bench
+system-bench-peers:
+	@tools/system-packages bench programs
 system-peers:
 	@tools/system-packages peers
 system-programs:
@@ -197,7 +199,7 @@ bench: install system-bench ## measure what sixbench costs, in ten minutes (BENC
 
 .PHONY: bench-peers
 bench-peers: OUT ?= runs/bench-peers-$(NOW)
-bench-peers: install system-bench ## compare the traffic engine with iperf3 and others, in ten minutes (OUT=DIR PEERS_ARGS='--minutes 30')
+bench-peers: install system-bench-peers ## compare the traffic engine with iperf3 and others, in ten minutes (OUT=DIR PEERS_ARGS='--minutes 30')
 	$(strip $(BIN)/python benches/peers.py --out $(OUT) $(PEERS_ARGS))
 
 .PHONY: bench-precision

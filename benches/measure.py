@@ -9,6 +9,7 @@ from concurrent.futures import Future
 
 from sixbench.agent import Agent
 from sixbench.model.errors import LabError
+from sixbench.model.programs.end import ProgramEnd
 from sixbench.model.topology import Topology
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.yaml_source import parse_yaml
@@ -54,14 +55,22 @@ def begin_trial(
     params: dict[str, object],
     client_seen: str | None = None,
     server_own: str | None = None,
+    *,
+    server_program: ProgramEnd | None = None,
+    client_program: ProgramEnd | None = None,
 ) -> tuple[str, Future[dict]]:
     """Begins one: its session, which the server has to finish, and the client's result to come. `client_seen` and
     `server_own` are the addresses that the server knows, where they are others than those that the client knows."""
     session = f"bench-{time.monotonic_ns()}"
     common = {"session": session, "workload": workload, "token": "5a" * 16, "params": params}
-    served = h2.call("serve", address=server_own or server, peer=client_seen or client, **common)
+    ends = {"address": server_own or server, "peer": client_seen or client}
+    served = h2.call("serve", **ends, **common, **_program(server_program))
     parameters = {name: served[name] for name in ("port", "certificate") if name in served}
-    return session, h1.submit("run", address=client, peer=server, **parameters, **common)
+    return session, h1.submit("run", address=client, peer=server, **parameters, **common, **_program(client_program))
+
+
+def _program(end: ProgramEnd | None) -> dict[str, object]:
+    return {} if end is None else {"program": end.fields}
 
 
 def bytes_per_s(trial: Callable[[], dict], what: str) -> float:

@@ -1,5 +1,5 @@
 """`make bench-peers`: our generator and clocks beside iperf3, iperf, sockperf, nuttcp, D-ITG, qperf, netperf and neper,
-as far as these are on the PATH. See `peer_bench`.
+our applications beside h2load, openssl, ngtcp2 and dnsperf, as far as these are on the PATH. See `peer_bench`.
 
     python benches/peers.py [--rounds N] [--minutes N] [--seconds N] [--only COMPARISON,...] [--peers NAME,...]
         [--free] [--nice N] [--out DIR]
@@ -17,6 +17,7 @@ import argparse
 import datetime
 import itertools
 import math
+import os
 import re
 import shutil
 import signal
@@ -44,6 +45,7 @@ from sixbench.agent import AgentHub, find_agent
 from sixbench.bench.environment import gather
 from sixbench.bench.processors import Processors
 from sixbench.model.errors import SixbenchError
+from sixbench.model.program_path import with_usual_places
 from sixbench.report import words
 from sixbench.store.atomic import write_file
 
@@ -128,10 +130,11 @@ def _prepare(arguments: argparse.Namespace) -> tuple[Results, list[Contender]]:
     tools: dict[str, str] = {}
     absent: dict[str, str] = {}
     contenders = list(CONTENDERS)
+    path = with_usual_places(os.environ.get("PATH", ""))
     for tool in PEERS:
         if arguments.peers is not None and tool.name not in arguments.peers:
             continue
-        missing = [program for program in tool.programs if not shutil.which(program)]
+        missing = [program for program in tool.programs if not shutil.which(program, path=path)]
         if missing:
             absent[tool.name] = f"{', '.join(missing)} not on the PATH"
             continue

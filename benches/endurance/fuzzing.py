@@ -29,7 +29,10 @@ from .words_of_others import HOST_ANSWERS, TERMINAL_NAMES, WORKER_ANSWERS, try_w
 ROOT = Path(__file__).parents[2]
 FUZZ = ROOT / "fuzz"
 BUILT = ROOT / "target" / "fuzz"
-OF_ANY_USER = ("request_lines", "greeting", "layers", "slow_path", "translator", "dns", "discovery", "dhcp", "netlink")
+OF_ANY_USER = (
+    *("request_lines", "greeting", "layers", "slow_path", "translator", "dns", "discovery", "dhcp", "netlink"),
+    *("trial_dns", "trial_http"),
+)
 OF_ROOT = ("bpf_encapsulate", "bpf_decapsulate")
 """The targets of libFuzzer. Those of root load programs into the kernel."""
 ANSWERS = "agent_answers"
@@ -40,7 +43,7 @@ OF_PYTHON = (ANSWERS, EXPERIMENTS, WORKER_ANSWERS, HOST_ANSWERS, TERMINAL_NAMES)
 TARGETS = (*OF_ANY_USER, *OF_ROOT, *OF_PYTHON)
 
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "600"))
-"""For each target: an hour and twenty minutes in all, on two processors."""
+"""For each target: an hour and a half in all, on two processors."""
 
 INTERRUPTED = 72
 """Exit code of libFuzzer after SIGINT or SIGTERM (`InterruptExitCode`)."""

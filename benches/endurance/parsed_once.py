@@ -25,13 +25,13 @@ class ParsedOnce:
         self._kept: dict[bytes, TrialRecord | None] = dict.fromkeys(contents)
         run_directory._parse = self.parse
 
-    def parse(self, content: bytes, place: Path) -> TrialRecord:
+    def parse(self, content: bytes, path: Path, *names: str) -> TrialRecord:
         """As the parser does it."""
         if not self.on or content not in self._kept:
-            return _parse(content, place)
+            return _parse(content, path, *names)
         record = self._kept[content]
         if record is None:
-            record = self._kept[content] = _parse(content, place)
+            record = self._kept[content] = _parse(content, path, *names)
         return record
 
     def changed(self) -> TrialRecord | None:

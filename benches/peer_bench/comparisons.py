@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from intervals import NEAR, Aim
@@ -39,6 +39,18 @@ OURS_FRAMES_SPINNING = "sixbench, frames, spin 200us"
 SPIN_NS = 200_000
 """Twice the gap between frames at `PACED_PPS`: the sender never sleeps."""
 IN_FLIGHT = 16
+
+OBJECT_BYTES = 1024
+_KEPT: dict[str, Any] = {"connection": "kept", "in_flight": IN_FLIGHT}
+_HTTP: dict[str, Any] = {**_KEPT, "parallel": 1, "object_bytes": OBJECT_BYTES}
+OF_APPLICATIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "http-1": ("http", {**_HTTP, "version": "1.1"}),
+    "http-2": ("http", {**_HTTP, "version": "2"}),
+    "tls": ("tls", {}),
+    "quic-stream": ("quic-stream", {"congestion": "cubic"}),
+    "dns-udp": ("dns", {**_KEPT, "over": "udp"}),
+}
+"""Workload and parameters of comparisons of applications, by key: the same for ours and for its peers."""
 
 Wire = Literal["super-packets", "packets"]
 
@@ -108,7 +120,8 @@ def _counted(count: Callable[[Counters], int]) -> Callable[[Observed], float | N
 
 
 def _reported_by_tool(name: str) -> Callable[[Observed], float | None]:
-    return lambda seen: seen.tool_report.get(name)
+    """A figure of the tool's. Nothing at all is no value here either."""
+    return lambda seen: seen.tool_report.get(name) or None
 
 
 def _gap_error_p99_ns(seen: Observed) -> float | None:
@@ -237,6 +250,55 @@ COMPARISONS = (
         about="datagrams that the kernels dropped, and of ours those that were due and not sent, as a share of all",
         wire="packets",
         limit=0.0,
+    ),
+    Comparison(
+        key="http-1",
+        title="HTTP/1.1 over TLS 1.3, objects of 1 KiB",
+        unit="1/s",
+        value=_reported_by_tool("transactions_per_s"),
+        about=f"requests that the client says were answered; {IN_FLIGHT} connections, one request at a time on each; "
+        "h2load with nginx",
+        wire="super-packets",
+        targets=(Target(ours=OURS, peers=("h2load",), bound=1),),
+    ),
+    Comparison(
+        key="http-2",
+        title="HTTP/2 over TLS 1.3, objects of 1 KiB",
+        unit="1/s",
+        value=_reported_by_tool("transactions_per_s"),
+        about="as of http-1",
+        wire="super-packets",
+        targets=(Target(ours=OURS, peers=("h2load",), bound=1),),
+    ),
+    Comparison(
+        key="tls",
+        title="TCP connect and full handshake of TLS 1.3",
+        unit="1/s",
+        value=_counted(lambda window: window.accepted),
+        about=f"connections accepted, {_COUNTED}; one at a time, ECDSA with P-256, a chain of 1.5 KiB that is "
+        "verified; s_time with s_server",
+        wire="super-packets",
+        targets=(Target(ours=OURS, peers=("openssl s_time",), bound=1),),
+    ),
+    Comparison(
+        key="quic-stream",
+        title="QUIC, one stream",
+        unit="bit/s",
+        value=_counted(lambda window: 8 * window.rx_bytes),
+        about=f"bytes of the receiver's interface, {_COUNTED}; cubic; ngtcp2's client sends an object to its server by "
+        "HTTP/3",
+        wire="super-packets",
+        targets=(Target(ours=OURS, peers=("ngtcp2",), bound=1.2),),
+    ),
+    Comparison(
+        key="dns-udp",
+        title="DNS over UDP",
+        unit="1/s",
+        value=_reported_by_tool("transactions_per_s"),
+        about=f"answers that the client says it got; {IN_FLIGHT} questions at a time, answers of 128 bytes; dnsperf "
+        "with unbound",
+        wire="super-packets",
+        targets=(Target(ours=OURS, peers=("dnsperf",), bound=1),),
     ),
 )
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from sixbench.model.programs.end import ProgramEnd
+
 ToolReport = dict[str, float]
 """Figures in a tool's output, by name with unit: `received_bps`, `received_pps`, `transactions_per_s`, `unsent`, ...
 Those that it does not print are absent."""
@@ -48,15 +50,23 @@ class Command:
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """Traffic of ours: a workload of the agents.
+    """Traffic of ours, or of programs that the agents start as ends of a trial, with the trial's certificates.
 
     Attributes:
-        read: the client's and the server's result to what they say.
+        read: the client's and the server's result to what they say. Raises `Unreadable`.
+        server, client: programs in the place of ours.
     """
 
     workload: str
     params: dict[str, Any]
     read: Callable[[dict[str, Any], dict[str, Any]], ToolReport]
+    server: ProgramEnd | None = None
+    client: ProgramEnd | None = None
+
+    @property
+    def has_program(self) -> bool:
+        """True if an end is not ours."""
+        return self.server is not None or self.client is not None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -112,7 +112,7 @@ class Pair:
         try:
             with contextlib.ExitStack() as stack:
                 taken = stack.enter_context(_Capture(self.server, interface, ends)) if comparison.captured else None
-                running = _Ours(self, ends, traffic) if isinstance(traffic, Trial) else Theirs(self, traffic)
+                running = _OfAgents(self, ends, traffic) if isinstance(traffic, Trial) else Theirs(self, traffic)
                 before = self._counters(interface, family)
                 window = stack.enter_context(running).watch(seconds, lambda: self._counters(interface, family))
                 finish = running.finish()
@@ -177,15 +177,19 @@ class _Running(ABC):
         return None if self.client.done() else window
 
 
-class _Ours(_Running):
+class _OfAgents(_Running):
+    """A trial of the agents, ours or of programs that they start."""
+
     def __init__(self, pair: Pair, ends: Ends, trial: Trial) -> None:
         super().__init__()
         self._pair, self._trial = pair, trial
         self._session, self.client = begin_trial(
-            pair.client, pair.server, ends.client, ends.server, trial.workload, dict(trial.params)
+            *(pair.client, pair.server, ends.client, ends.server, trial.workload, dict(trial.params)),
+            server_program=trial.server,
+            client_program=trial.client,
         )
 
-    def __enter__(self) -> _Ours:
+    def __enter__(self) -> _OfAgents:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -195,7 +199,8 @@ class _Ours(_Running):
                     agent.call("cancel", session=self._session)
 
     def pids(self) -> list[int]:
-        return [self._pair.client.pid, self._pair.server.pid]
+        agents = [self._pair.client.pid, self._pair.server.pid]
+        return [pid for agent in agents for pid in children(agent)] if self._trial.has_program else agents
 
     def finish(self) -> ToolReport:
         client = self._pair.client.wait(self.client, "run", GRACE_S)
@@ -337,5 +342,8 @@ def _exec(agent: Agent, argv: list[str]) -> Future[dict[str, Any]]:
 
 def _as_run(traffic: Command | Trial) -> list[str]:
     if isinstance(traffic, Trial):
-        return [f"{traffic.workload} {' '.join(f'{name}={value}' for name, value in traffic.params.items())}"]
+        programs = [" ".join(end.argv) for end in (traffic.server, traffic.client) if end is not None]
+        return programs or [
+            f"{traffic.workload} {' '.join(f'{name}={value}' for name, value in traffic.params.items())}"
+        ]
     return [" ".join(traffic.server), " ".join(traffic.client)]

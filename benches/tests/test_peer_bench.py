@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from pathlib import Path
 
@@ -15,9 +16,24 @@ from peer_bench.counters import Counters
 from peer_bench.figure import write_figure
 from peer_bench.results import Results
 from peer_bench.schedule import mirrored
-from peer_bench.tools import PEERS, iperf, iperf3, neper, netperf, nuttcp, ours, qperf, sockperf
+from peer_bench.tools import (
+    PEERS,
+    dnsperf,
+    h2load,
+    iperf,
+    iperf3,
+    neper,
+    netperf,
+    nuttcp,
+    openssl,
+    ours,
+    qperf,
+    sockperf,
+)
+from peer_bench.tools.ends import read_client, reads_nothing
 from peer_bench.verdicts import MOST_PAIRS, Value, judge, limits, rows, still_open
 
+from sixbench.model.programs.end import AGENT_WORDS, ProgramEnd
 from sixbench.model.workloads import WORKLOADS
 from sixbench.store import Environment
 
@@ -39,6 +55,14 @@ SOCKPERF = """\
 sockperf: [Total Run] RunTime=1.000 sec; Warm up time=400 msec; SentMessages=11504; ReceivedMessages=11503
 sockperf: [Valid Duration] RunTime=0.500 sec; SentMessages=7207; ReceivedMessages=7206
 """
+S_TIME = """\
+Collecting connection statistics for 1 seconds
+
+1372 connections in 0.79s; 1736.71 connections/user sec, bytes read 0
+1372 connections in 2 real seconds, 0 bytes read per connection
+"""
+OUTPUTS = Path(__file__).parents[2] / "tests/golden/program_output"
+THEIRS = [(tool, contender, contender.traffic(ENDS[4], 1)) for tool in PEERS for contender in tool.contenders]
 IPERF3_UDP = json.dumps(
     {"end": {"sum_received": {"bits_per_second": 5.12e6, "packets": 1010, "lost_packets": 10, "seconds": 0.5}}}
 )
@@ -55,28 +79,63 @@ def test_what_tools_print_is_read() -> None:
     assert neper.read_transactions("local_throughput=1\nthroughput=294.83\n", "") == {"transactions_per_s": 294.83}
     assert neper.read_stream("", "local_throughput=10099544\n") == {"received_bps": 10099544.0}
     assert qperf.read("tcp_lat:\n    latency  =  12.5 us\n", "") == {"transactions_per_s": pytest.approx(40000)}
+    assert h2load.read((OUTPUTS / "h2load.txt").read_text()) == {"transactions_per_s": 1685.18}
+    assert dnsperf.read((OUTPUTS / "dnsperf.txt").read_text()) == {"transactions_per_s": 10586.267494, "lost": 0.0}
+    assert openssl.read(S_TIME) == {"connections": 1372.0}
 
 
-@pytest.mark.parametrize(
-    "read", [t.read for tool in PEERS for c in tool.contenders if isinstance(t := c.traffic(ENDS[4], 1), Command)]
-)
-def test_what_is_no_result_is_said_with_its_end(read: object) -> None:
-    with pytest.raises(Unreadable, match=r"cannot be|no \w+"):
-        read("error - the server is busy", "error - the server is busy")  # type: ignore[operator]
+@pytest.mark.parametrize("traffic", [traffic for _, _, traffic in THEIRS])
+def test_what_is_no_result_is_said_with_its_end(traffic: Command | Trial) -> None:
+    noise = "error - the server is busy"
+    if isinstance(traffic, Command):
+        with pytest.raises(Unreadable, match=r"cannot be|no \w+"):
+            traffic.read(noise, noise)
+        return
+    with pytest.raises(Unreadable, match="h2load ended with 1"):
+        traffic.read({"program": {"exit": 1, "ended": "h2load ended with 1", "output": ""}}, {})
+    if traffic.read.keywords["read"] is not reads_nothing:  # type: ignore[attr-defined]
+        with pytest.raises(Unreadable, match=r"no \w+"):
+            traffic.read({"program": {"exit": 0, "output": noise}}, {})
+
+
+def test_a_client_that_is_ended_when_its_time_is_over_has_not_failed() -> None:
+    assert read_client({"program": {"output": ""}}, {}, read=reads_nothing) == {}
+
+
+def words_of(end: ProgramEnd | None) -> str:
+    assert end is not None
+    return " ".join([*end.argv, *end.files.values()])
 
 
 def test_every_contender_names_both_ends_and_takes_part_in_a_comparison() -> None:
     for tool in PEERS:
         assert len({(c.comparison, c.name) for c in tool.contenders}) == len(tool.contenders)
-        for contender in tool.contenders:
-            assert contender.comparison in KEYS
-            assert contender.name.startswith(tool.name)
-            for family in FAMILIES:
-                command = contender.traffic(ENDS[family], 1)
-                assert isinstance(command, Command)
-                assert any(ENDS[family].server in word for word in command.client)
-                assert command.server[0] in tool.programs
-                assert command.client[0] in tool.programs
+    for tool, contender, _ in THEIRS:
+        assert contender.comparison in KEYS
+        assert contender.name.startswith(tool.name)
+        for family in FAMILIES:
+            traffic = contender.traffic(ENDS[family], 1)
+            if isinstance(traffic, Command):
+                assert any(ENDS[family].server in word for word in traffic.client)
+                assert traffic.server[0] in tool.programs
+                assert traffic.client[0] in tool.programs
+                continue
+            for words in (words_of(traffic.server), words_of(traffic.client)):
+                assert any(program in words.split() for program in tool.programs)
+                assert "{port}" in words
+                assert set(re.findall(r"\{([a-z][a-z-]*)\}", words)) <= AGENT_WORDS
+            assert "{peer" in words_of(traffic.client)
+
+
+def test_ours_and_its_peer_of_an_application_have_the_same_parameters() -> None:
+    mine = {c.comparison: c.traffic(ENDS[6], 3) for c in ours.CONTENDERS}
+    for _, contender, _ in THEIRS:
+        traffic, of_ours = contender.traffic(ENDS[6], 3), mine.get(contender.comparison)
+        if isinstance(traffic, Trial):
+            assert isinstance(of_ours, Trial)
+            assert (traffic.workload, traffic.params) == (of_ours.workload, of_ours.params)
+            assert traffic.has_program
+            assert not of_ours.has_program
 
 
 def test_our_trials_have_parameters_that_workloads_know() -> None:
@@ -139,6 +198,8 @@ def test_rates_are_of_the_window_and_losses_of_the_whole() -> None:
     assert (values["tcp-stream"], values["udp-64"], values["tcp-crr"]) == (16000.0, 80.0, 6.0)
     assert (values["tcp-rr"], values["udp-loss"]) == (7.0, 0.1)
     assert (values["udp-offload"], values["udp-paced"]) == (None, None)
+    silent = Observed(window=window, whole=whole, tool_report={"transactions_per_s": 0.0})
+    assert KEYS["http-1"].value(silent) is None
 
 
 def test_what_missed_the_traffic_is_no_value() -> None:

@@ -71,8 +71,6 @@ def test_nothing_is_less_than_theory(finished: Finished) -> None:
 
 def test_each_link_with_counters_carried_what_theory_says(finished: Finished) -> None:
     for trial in finished.trials:
-        if trial.workload == "http":
-            continue
         links = list(trial.evidence.transactions or ())
         assert [link.link for link in links] == ["h1-r1", "r1-h2"]
         # Segmentation offload is on where there is no delay.
@@ -80,6 +78,16 @@ def test_each_link_with_counters_carried_what_theory_says(finished: Finished) ->
         assert trial.metrics["wire_sent_bytes"] == links[1].sent
         assert (links[1].sent or 0) >= links[1].least_sent
         assert (links[1].received or 0) >= links[1].least_received
+
+
+def test_http_keeps_the_times_of_a_page_and_counts_the_marks_of_quic(finished: Finished) -> None:
+    for trial in (trial for trial in finished.trials if trial.workload == "http"):
+        assert {len(times) for times in trial.client["last_page"].values()} == {1}
+        assert trial.client["last_page"]["ended_ns"][0] >= ROUND_TRIP_NS
+        for result in (trial.client, trial.server):
+            marks = result.get("ecn")
+            assert (marks is not None) == (trial.levels["version"] == "3")
+            assert marks is None or marks["ect0"] > 0
 
 
 @pytest.mark.parametrize("family", ["ipv4", "ipv6"])

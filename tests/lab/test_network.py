@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
+from processes import descendants
 from waiting import wait_for
 
 from sixbench.agent import AgentHub
@@ -175,8 +176,13 @@ def test_a_network_for_which_the_kernel_leaves_out_routes_each_time_says_so(
     assert kernel.left == 1
 
 
-def _is_agent(path: Path) -> bool:
+def agents() -> set[int]:
+    """The agents that this process has started, itself or by others, and not those of other tests on the machine."""
+    return {pid for pid in descendants(os.getpid()) if _is_agent(pid)}
+
+
+def _is_agent(pid: int) -> bool:
     try:
-        return "sixbench-agent" in (path / "comm").read_text()
+        return "sixbench-agent" in Path(f"/proc/{pid}/comm").read_text()
     except OSError:
         return False

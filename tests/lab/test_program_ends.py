@@ -6,7 +6,9 @@ Skipped where they are not installed (with the reason), failed there if `SIXBENC
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +16,16 @@ import pytest
 from lab.experiments import Finished, run, wrong
 
 from sixbench.agent import Agent, AgentHub, find_agent
-from sixbench.bench.requirements import has_feature
-from sixbench.model.errors import AgentError
+from sixbench.bench.environment import end_versions
+from sixbench.bench.requirements import check_ends, has_feature
+from sixbench.mechanisms import MECHANISMS
+from sixbench.model.errors import AgentError, CapabilityError
 from sixbench.model.program_path import with_usual_places
-from sixbench.model.programs import RECIPES
+from sixbench.model.programs import RECIPES, dnsperf
 from sixbench.model.reason import ReasonKind
 from sixbench.model.trial import TrialRecord
+from sixbench.plan.experiment_file import read_experiment
+from sixbench.plan.yaml_source import parse_yaml
 
 OTHERS = {"openssl": "openssl"}
 """Programs that are no recipes, and their packages."""
@@ -48,12 +54,35 @@ DNSPERF_OVER_TLS = """\
 KDIG_OVER_QUIC = """\
   - dns: {count: 5, over: quic, client: kdig}
 """
+AIOQUIC = f"{sys.executable} {Path(__file__).with_name('aioquic_end.py')}"
+AIOQUIC_SERVED = "{address} {port} {certificate} {key}"
+AIOQUIC_AT_AN_END = f"""\
+  - http:
+      count: 3
+      objects: 4
+      version: "3"
+      connection: [new, kept]
+      server: {{program: "{AIOQUIC} server {AIOQUIC_SERVED}", ready-within: 9s}}
+  - http:
+      count: 5
+      version: "3"
+      connection: kept
+      client: {{program: "{AIOQUIC} client {{peer}} {{port}} {{authority}} {{name}} {{count}} 10240"}}
+  - quic-connect:
+      count: 4
+      session: [full, resumed]
+      timeout: 10s
+      server: {{program: "{AIOQUIC} connect-server {AIOQUIC_SERVED}", ready-within: 9s}}
+"""
+"""Without 0-RTT: aioquic wants a CRYPTO frame in each packet of the first datagram, where quinn puts a 0-RTT packet
+that has none."""
 S_CLIENT = "openssl s_client -connect {peer-host}:{port} -servername {name} -CAfile {authority} -verify_return_error"
 CLIENTS = f"""\
   - dns: {{count: 5, over: [udp, tcp, tls, https], client: kdig}}
   - dns: {{duration: 1s, over: [udp, tcp], connection: kept, in-flight: 4, client: dnsperf}}
   - http: {{count: 5, version: ["1.1", "2"], connection: kept, client: [curl, h2load]}}
   - http: {{count: 5, tls: none, connection: kept, client: [curl, h2load]}}
+  - http: {{count: 5, version: "3", connection: kept, client: ngtcp2}}
   - tls: {{count: 1, client: {{program: "{S_CLIENT}"}}}}
 """
 
@@ -61,7 +90,7 @@ CLIENTS = f"""\
 @pytest.fixture(scope="module", autouse=True)
 def _programs() -> None:
     path = with_usual_places(os.environ.get("PATH", ""))
-    wanted = {recipe.program: recipe.package for recipe in RECIPES.values()} | OTHERS
+    wanted = {recipe.program: recipe.package for recipe in RECIPES} | OTHERS
     missing = [package for program, package in wanted.items() if shutil.which(program, path=path) is None]
     if not missing:
         return
@@ -103,26 +132,45 @@ def test_other_peoples_servers_answer_our_client_over_each_path(with_servers: Fi
 
 def test_our_server_answers_other_peoples_clients_over_each_path(with_clients: Finished) -> None:
     assert wrong(with_clients.trials) == []
-    assert len(with_clients.trials) == len(PATHS) * (4 + 2 + 4 + 2 + 1)
+    assert len(with_clients.trials) == len(PATHS) * (4 + 2 + 4 + 2 + 1 + 1)
 
 
-def test_our_server_answers_dnsperf_over_tls(hub: AgentHub, tmp_path: Path) -> None:
-    feature = RECIPES["dnsperf"].feature({"over": "tls"})
+def test_aioquic_is_either_end_over_each_path(hub: AgentHub, tmp_path: Path) -> None:
+    trials = run(hub, NETWORK + AIOQUIC_AT_AN_END, tmp_path / "run").trials
+    assert wrong(trials) == []
+    assert len(trials) == len(PATHS) * (2 + 1 + 2)
+    for trial in trials:
+        if "client_program" in trial.params:
+            assert trial.server["requests"] == 5
+        elif trial.workload == "http":
+            assert trial.client["protocols"] == {"h3": 12}
+        else:
+            assert trial.client["kinds"] == {str(trial.params.get("session", "full")): 4}
+
+
+def test_our_server_answers_dnsperf_over_tls_or_one_that_cannot_is_refused(hub: AgentHub, tmp_path: Path) -> None:
+    feature = dnsperf.RECIPE.feature({"over": "tls"})
     assert feature is not None
-    if not has_feature(feature):
-        pytest.skip(f"this dnsperf {feature.lacks}")
+    if not has_feature(feature):  # Debian 12
+        with pytest.raises(CapabilityError, match="the program dnsperf has no option tls-sni"):
+            check_ends(read_experiment(parse_yaml(NETWORK + DNSPERF_OVER_TLS, "x.yaml"), MECHANISMS))
+        return
     finished = run(hub, NETWORK + DNSPERF_OVER_TLS, tmp_path / "run")
     assert wrong(finished.trials) == []
     assert [trial.server["transactions"] for trial in finished.trials] == [20] * len(finished.trials)
 
 
-def test_our_server_answers_kdig_over_quic(hub: AgentHub, tmp_path: Path) -> None:
+def test_our_server_answers_kdig_over_quic_and_not_by_another_transport(hub: AgentHub, tmp_path: Path) -> None:
     [agent] = hub.start(["asker"]).values()
     agent.call("exec", argv=["ip", "link", "set", "lo", "up"])
     asked = agent.call("exec", argv=["kdig", "+quic", "+retry=0", "+timeout=1", "@127.0.0.1", "-p", "4433", "name"])
     hub.stop([agent])
-    if "(QUIC)" not in asked["stdout"] + asked["stderr"]:
-        pytest.skip("this kdig is built without QUIC, and asks by another transport instead")
+    if "(QUIC)" not in asked["stdout"] + asked["stderr"]:  # Debian 12 builds it without, and it asks by UDP
+        alone = NETWORK.replace("ipv4: native4, ", "").replace(", nat64: {nat64: [r1]}", "")
+        [trial] = run(hub, alone + KDIG_OVER_QUIC.replace("count: 5", "count: 1"), tmp_path / "run").trials
+        assert trial.status == "failed"
+        assert [reason.kind for reason in trial.reasons] == [ReasonKind.DEVICE_ENDED]
+        return
     finished = run(hub, NETWORK + KDIG_OVER_QUIC, tmp_path / "run")
     assert wrong(finished.trials) == []
     assert [trial.server["transactions"] for trial in finished.trials] == [5] * len(PATHS)
@@ -169,6 +217,16 @@ def test_the_record_has_what_the_program_used_and_a_file_its_output(with_clients
         output = (with_clients.directory / "trials" / trial.key / "h1.log").read_text()
         assert output.count("status: NOERROR") == 5
         assert "program" not in trial.client
+
+
+def test_programs_say_their_versions() -> None:
+    for workloads, programs in (
+        (SERVERS, {"unbound", "nginx", "caddy"}),
+        (CLIENTS, {"kdig", "dnsperf", "curl", "h2load"}),
+    ):
+        versions = end_versions(read_experiment(parse_yaml(NETWORK + workloads, "x.yaml"), MECHANISMS))
+        assert versions.keys() == programs
+        assert all(re.fullmatch(r"[0-9]+\.[0-9][0-9.]*", version) for version in versions.values())
 
 
 def test_a_server_that_ends_fails_the_trial_with_its_last_words(hub: AgentHub, tmp_path: Path) -> None:

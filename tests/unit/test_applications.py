@@ -173,6 +173,8 @@ def test_pages_have_times_rates_and_bytes() -> None:
     assert measured.metrics["goodput_bps"] == pytest.approx(8 * 15000 / 9e-3)
     assert traffic("http", {}, HTTP_CLIENT, HTTP_SERVER).messages == 24
     assert traffic("http", {"version": "3"}, HTTP_CLIENT, HTTP_SERVER).messages == 0
+    # Bytes on links are shared by the pages that the server's answers make.
+    assert WORKLOADS["http"].completed({"objects": 5}, HTTP_SERVER) == 4
 
 
 @pytest.mark.parametrize(
@@ -236,8 +238,11 @@ def test_marks_of_congestion_are_told_and_so_is_a_path_that_clears_them() -> Non
     assert measured.metrics["ecn_marked_ratio"] == 0.1
     assert measured.notes == ["20 of 200 datagrams came to the server with a mark of congestion (ECN)"]
     cleared = {"not_ect": 12, "ect0": 0, "ect1": 0, "ce": 0}
-    [note] = summarise("quic-connect", {}, QUIC_CLIENT | {"ecn": cleared}, QUIC_SERVER).notes
-    assert note == "none of 12 datagrams came to the client with ECN, which the other side sends with"
+    words = "none of 12 datagrams came to the client with ECN, which the other side sends with"
+    assert summarise("quic-connect", {}, QUIC_CLIENT | {"ecn": cleared}, QUIC_SERVER).notes == [words]
+    by_quic = HTTP_CLIENT | {"protocols": {"h3": 15}, "versions": {}, "ciphers": {}, "connect": EMPTY, "ecn": cleared}
+    measured = summarise("http", {"version": "3"}, by_quic, HTTP_SERVER | {"ecn": marked})
+    assert measured.notes == [words, "20 of 200 datagrams came to the server with a mark of congestion (ECN)"]
 
 
 def test_answers_have_times_bytes_and_shares() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from sixbench.bench.environment import end_versions
 from sixbench.bench.estimate import estimate
 from sixbench.bench.parts import parts_of
 from sixbench.bench.program_ends import output_of, require_alive, require_success, use_of
@@ -18,7 +19,7 @@ from sixbench.mechanisms import MECHANISMS
 from sixbench.model.bypass import bypassed_column
 from sixbench.model.errors import AgentError, ExperimentError, UsageError
 from sixbench.model.experiment import Experiment
-from sixbench.model.programs import CLIENT, RECIPES, SERVER, client_end, curl, h2load, server_end
+from sixbench.model.programs import CLIENT, RECIPES, SERVER, client_end, curl, h2load, recipes, server_end
 from sixbench.model.programs.dnsperf import read_summary
 from sixbench.model.programs.end import AGENT_WORDS, LENGTHS
 from sixbench.model.programs.unbound import zone_texts
@@ -94,6 +95,13 @@ def plan_words(read: Experiment) -> str:
             "curl loads a number of objects, and takes no time: give count",
         ),
         ("http", {"client": "h2load"}, "h2load keeps its connections: give connection: kept"),
+        ("http", {"client": "ngtcp2", "version": "3"}, "ngtcp2's client loads a number of objects, and takes no time"),
+        (
+            "http",
+            {"client": "ngtcp2", "version": "3", "count": 1, "connection": "kept", "parallel": 2},
+            "parallel: ngtcp2's client asks for all objects at once: leave parallel out",
+        ),
+        ("http", {"client": "caddy"}, "is no client that sixbench knows: give kdig, dnsperf, curl, h2load, ngtcp2, or"),
         ("ping", {"server": "unbound"}, "unknown"),
     ],
 )
@@ -145,6 +153,32 @@ def test_a_server_has_a_certificate_where_its_protocol_needs_one() -> None:
     assert (other.listens, other.memory_bytes, other.name) == ("udp", 1 << 30, "x")
 
 
+def test_a_program_that_is_both_ends_is_the_one_that_is_asked_for() -> None:
+    served = server_end("http", only_workload("http", server="ngtcp2", version="3").params)
+    asking = only_workload("http", client="ngtcp2", version="3", count=3, objects=4, connection="kept").params
+    asked = client_end("http", asking)
+    assert served is not None
+    assert asked is not None
+    assert served.argv[0] == "gtlsserver"
+    assert "gtlsclient -q -n 12 " in asked.files["start"]
+    assert [recipe.package for recipe in recipes(asking)] == ["ngtcp2-client"]
+
+
+def test_versions_are_those_of_the_programs_that_say_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, says in (("nginx", "echo nginx version: nginx/1.26.3 >&2"), ("dnsperf", "exit 1"), ("gtlsserver", "")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{says}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for workload, given, versions in (
+        ("tls", {"server": ["nginx", {"program": "x"}]}, {"nginx": "1.26.3"}),
+        ("tls", {"server": "caddy"}, {}),
+        ("dns", {"client": "dnsperf", "connection": "kept"}, {}),
+        ("http", {"server": "ngtcp2", "version": "3"}, {}),
+        ("tls", {}, {}),
+    ):
+        assert end_versions(experiment(workload, **given)) == versions
+
+
 def test_a_client_ends_when_the_time_of_the_trial_is_over() -> None:
     given_command = client_end(
         "tls", only_workload("tls", client={"program": "x {duration}"}, duration="2500ms").params
@@ -170,11 +204,11 @@ def test_recipes_have_only_words_that_mean_something() -> None:
         "unbound": {"over": "https"},
         "kdig": {"count": 2},
         "dnsperf": {"connection": "kept", "over": "https"},
-        "ngtcp2": {"version": "3"},
+        "ngtcp2": kept | {"version": "3"},
         "curl": kept,
         "h2load": kept,
     }
-    for recipe in RECIPES.values():
+    for recipe in RECIPES:
         for workload in recipe.command:
             read = only_workload(workload, **{recipe.side: recipe.name}, **samples.get(recipe.name, {}))
             end = (server_end if recipe.side == "server" else client_end)(workload, read.params)

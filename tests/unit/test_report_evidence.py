@@ -9,17 +9,22 @@ from typing import Any
 
 import pytest
 import synthetic
+from stored import bare_record
 from synthetic_values import old_evidence
 
 from sixbench.model.captured import KeptPacket, Layer
 from sixbench.model.evidence import Evidence, evidence_from_json
 from sixbench.model.evidence.counts import CountIncrease
+from sixbench.model.evidence.transactions import TransactionLink
 from sixbench.model.evidence.tunnels import TunnelCounters
+from sixbench.model.parameter import Scalar
 from sixbench.model.path import Path as NetworkPath
 from sixbench.model.reason import Reason, ReasonKind
 from sixbench.model.record_json import record_from_json, record_to_json
+from sixbench.model.trial import TrialRecord
 from sixbench.report import evidence
 from sixbench.report.evidence.packets import PacketSum
+from sixbench.report.evidence.transactions import TransactionSum, transactions_table
 from sixbench.report.evidence.tunnels import TunnelEnd, TunnelSum, tunnels_table
 from sixbench.report.path_descriptions import path_descriptions
 from sixbench.report.path_tables import paths_table
@@ -177,6 +182,45 @@ def test_counts_of_another_form_come_into_no_report(odd: dict[str, Any]) -> None
     """So that reports need not look again."""
     with pytest.raises(ValueError, match="evidence"):
         record_from_json(record_to_json(synthetic.small().trials[0]) | {"evidence": odd})
+
+
+# --- transactions -------------------------------------------------------------------------------------------------
+
+
+def test_bytes_of_transactions_stand_beside_theory_for_each_link_and_level() -> None:
+    def trial(version: str, path: str, sent: float | None) -> TrialRecord:
+        links = (
+            TransactionLink(link="lan", least_sent=100, least_received=2000),
+            TransactionLink(link="core", least_sent=140, least_received=2040, sent=sent, received=2100.0),
+        )
+        levels: dict[str, Scalar] = {"version": version, "objects": 60}
+        transactions = Evidence(transactions=links)
+        return bare_record("http", combination=f"c{version}", path=path, levels=levels, evidence=transactions)
+
+    def added(path: str, *trials: TrialRecord) -> evidence.PathSums:
+        sums = TransactionSum()
+        for item in trials:
+            sums.add(item)
+        return evidence.PathSums(
+            path=path, mechanism="native4", engines=[], trials=len(trials), are_valid=True, sums=[sums]
+        )
+
+    paths = [
+        added("ipv4", trial("3", "ipv4", None), trial("2", "ipv4", 150.0), trial("2", "ipv4", 171.0)),
+        added("ipv6", trial("2", "ipv6", 1000.0)),
+    ]
+    table = transactions_table(paths)
+    assert table is not None
+    assert [column.name for column in table.columns][2:6] == ["link", "trials", "sent, at least", "sent"]
+    assert table.rows == [
+        ["ipv4", "http, version 2", "lan", "2", "100", "–", "2\u00a0000", "–"],
+        ["ipv4", "http, version 2", "core", "2", "140", "160", "2\u00a0040", "2\u00a0100"],
+        ["ipv4", "http, version 3", "lan", "1", "100", "–", "2\u00a0000", "–"],
+        ["ipv4", "http, version 3", "core", "1", "140", "–", "2\u00a0040", "2\u00a0100"],
+        ["ipv6", "http, version 2", "lan", "1", "100", "–", "2\u00a0000", "–"],
+        ["ipv6", "http, version 2", "core", "1", "140", "1\u00a0000", "2\u00a0040", "2\u00a0100"],
+    ]
+    assert transactions_table([added("ipv4", bare_record("ping"))]) is None
 
 
 # --- tunnels ------------------------------------------------------------------------------------------------------

@@ -55,6 +55,19 @@ def impaired(**impairments: object) -> dict[str, object]:
         ("dns", {"over": "https"}, {"session": 2, "response": 1, "transaction": 3}),
         ("dns", {"over": "quic"}, {"session": 1, "response": 1, "transaction": 2}),
         ("dns", {"over": "quic", "connection": "kept"}, {"session": None, "transaction": 1}),
+        ("http", {}, {"connect": 1, "handshake": 1, "first_byte": 3, "object": 1, "page": 3}),
+        ("http", {"tls": "none"}, {"connect": 1, "handshake": None, "first_byte": 2, "page": 2}),
+        ("http", {"version": "2"}, {"connect": 1, "handshake": 1, "first_byte": 3, "page": 3}),
+        ("http", {"version": "3"}, {"connect": None, "handshake": 1, "first_byte": 2, "page": 2}),
+        ("http", {"version": "3", "connection": "kept"}, {"handshake": None, "first_byte": 1, "page": 1}),
+        ("http", {"connection": "kept"}, {"connect": None, "handshake": None, "first_byte": 1, "page": 1}),
+        # A connection of HTTP/1.1 carries one request at a time, one of HTTP/2 a hundred.
+        ("http", {"objects": 60}, {"first_byte": 3, "page": 2 + 10}),
+        ("http", {"objects": 61}, {"page": 2 + 11}),
+        ("http", {"version": "2", "objects": 60}, {"page": 2 + 1}),
+        ("http", {"version": "3", "objects": 60, "parallel": 7}, {"page": 1 + 9}),
+        # Nobody knows here which objects a file has.
+        ("http", {"page": "page.har"}, {"first_byte": 3, "page": 3}),
     ],
 )
 def test_the_least_time_is_whole_round_trips(
@@ -79,7 +92,7 @@ def test_a_path_whose_round_trip_is_not_known_has_no_times(link: dict[str, objec
 
 
 def test_all_values_are_of_metrics_that_the_workload_has() -> None:
-    for kind in ("tls", "quic-connect", "quic-stream", "dns"):
+    for kind in ("tls", "quic-connect", "quic-stream", "dns", "http"):
         assert of(kind, {}).keys() <= set(_columns(kind))
 
 
@@ -120,6 +133,66 @@ def test_a_transaction_over_tcp_has_the_segments_that_open_the_connection() -> N
     # 5 KiB of certificates take 4 segments of 1448 bytes.
     tls = of("tls", {"chain_bytes": 5120})
     assert tls["wire_received_bytes"] == 98 + tls["handshake_received_bytes"] + 4 * 90
+
+
+CLEAR: dict[str, Scalar] = {"tls": "none", "connection": "kept"}
+
+
+def test_a_page_by_http_1_has_its_requests_and_answers() -> None:
+    # GET /10240 HTTP/1.1, host: with a name of 30 bytes and a port, an empty line; 200 OK, length, date, an empty line.
+    asked, answered = 21 + 40 + 2, 17 + 23 + 37 + 2 + 10240
+    for objects in (1, 60):
+        page = of("http", {**CLEAR, "objects": objects})
+        assert page["page_sent_bytes"] == objects * asked
+        assert page["page_received_bytes"] == objects * answered
+        # Each answer takes 8 segments of at most 1448 bytes, with TCP, IPv4 and Ethernet.
+        assert page["wire_sent_bytes"] == objects * (asked + 90)
+        assert page["wire_received_bytes"] == objects * (answered + 8 * 90)
+
+
+def test_tls_and_a_new_connection_are_in_the_bytes_of_a_page() -> None:
+    clear, secured, new = of("http", CLEAR), of("http", {"connection": "kept"}), of("http", {})
+    tls = of("tls", {})
+    for end in ("sent", "received"):
+        assert secured[f"page_{end}_bytes"] - clear[f"page_{end}_bytes"] == 22
+        assert new[f"page_{end}_bytes"] - secured[f"page_{end}_bytes"] == tls[f"handshake_{end}_bytes"]
+        assert new[f"wire_{end}_bytes"] - secured[f"wire_{end}_bytes"] == tls[f"wire_{end}_bytes"]
+    # Connections are as many as are needed, which is one.
+    assert (
+        of("http", {"parallel": 1, "objects": 60})["page_received_bytes"]
+        == (of("http", {"objects": 60})["page_received_bytes"])
+    )
+
+
+def test_a_page_by_http_2_has_frames_and_compressed_headers() -> None:
+    page = of("http", {**CLEAR, "version": "2", "objects": 3, "object_bytes": 20000})
+    assert page["page_sent_bytes"] == 3 * (9 + 4)
+    # Headers, and two frames of data.
+    assert page["page_received_bytes"] == 3 * (9 + 2 + 2 * 9 + 20000)
+
+
+@pytest.mark.parametrize(
+    ("path", "links", "datagram_bytes"),
+    [(IPV4_PATH, (LINK,), 1452), (TUNNEL, (LINK, LINK, LINK), 1432)],
+    ids=["ipv4", "6in4"],
+)
+def test_a_page_by_http_3_fills_the_datagrams_of_its_path(
+    path: Path, links: tuple[dict[str, object], ...], datagram_bytes: int
+) -> None:
+    page = of("http", {"version": "3", "connection": "kept", "objects": 60, "object_bytes": 33000}, path, *links)
+    answered = 60 * (4 + 2 + 1 + 4 + 33000)
+    datagrams = -(-answered // (datagram_bytes - 28))
+    headers_bytes = 8 + (20 if path is IPV4_PATH else 40 + 20) + 38
+    assert page["wire_received_bytes"] == answered + datagrams * (28 + headers_bytes)
+    assert page["page_received_bytes"] == answered + -(-answered // (1452 - 28)) * 28
+    opened = of("http", {"version": "3", "objects": 60, "object_bytes": 33000}, path, *links)
+    assert opened["page_sent_bytes"] - page["page_sent_bytes"] > 1200
+    assert opened["page_received_bytes"] - page["page_received_bytes"] > 1536
+
+
+def test_a_page_by_http_3_has_no_bytes_on_a_path_without_room_for_quic() -> None:
+    values = of("http", {"version": "3", "connection": "kept"}, IPV4_PATH, {"mtu_bytes": 1200})
+    assert not [column for column in values if column.startswith("wire_")]
 
 
 @pytest.mark.parametrize(

@@ -155,6 +155,26 @@ def test_old_values_are_skipped_in_whatever_order_a_line_has_its_keys(tmp_path: 
     assert rest(opened(tmp_path / "turned", readers)) == rest(opened(tmp_path / "log", readers))
 
 
+@pytest.mark.usefixtures("_parts")
+@pytest.mark.parametrize("place", [0, 17, 50, 99])
+def test_an_event_among_many_old_values_is_there_with_its_number(
+    tmp_path: Path, readers: list[LogReader], place: int
+) -> None:
+    """A line that begins like values, and one with its keys in another order, are no such event."""
+    run = synthetic.small()
+    tell(tmp_path / "log", run, run.trials[:1], ended=0)
+    lines = [line for line in (tmp_path / "log").read_text().splitlines() if json.loads(line)["event"] in VALUES]
+    many = [lines[number % len(lines)] for number in range(100)]
+    other = json.dumps({"event": "block-done", "at_realtime_ns": 5, "block": 1})
+    many[(place + 50) % 100] = json.dumps(dict(reversed(json.loads(lines[0]).items())))
+    many.insert(place, other)
+    last = json.dumps({"event": "trial-started", "at_realtime_ns": 6})  # without its key, so no event
+    (tmp_path / "old").write_text("".join(f"{line}\n" for line in [*many, last]))
+    reader = opened(tmp_path / "old", readers)
+    assert rest(reader) == [(place + 1, json.loads(other))]
+    assert reader.number == 102
+
+
 def test_a_text_that_looks_like_an_event_hides_no_values(tmp_path: Path, readers: list[LogReader]) -> None:
     run = synthetic.small()
     tell(tmp_path / "log", run, run.trials[:1], ended=0)

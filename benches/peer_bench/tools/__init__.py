@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..contender import Tool
-from . import iperf, iperf3, itg, neper, netperf, nuttcp, qperf, sockperf
+from . import dnsperf, h2load, iperf, iperf3, itg, neper, netperf, ngtcp2, nuttcp, openssl, qperf, sockperf
 
 PEERS: tuple[Tool, ...] = (
     iperf3.TOOL,
@@ -14,4 +14,8 @@ PEERS: tuple[Tool, ...] = (
     neper.TOOL,
     qperf.TOOL,
     itg.TOOL,
+    h2load.TOOL,
+    openssl.TOOL,
+    ngtcp2.TOOL,
+    dnsperf.TOOL,
 )

@@ -10,6 +10,7 @@ from ..comparisons import (
     IN_FLIGHT,
     LOSS_PPS,
     MESSAGE_BYTES,
+    OF_APPLICATIONS,
     OFFLOAD_DATAGRAM_BYTES,
     OURS,
     OURS_BUSY,
@@ -50,6 +51,13 @@ def read_datagrams(client: Result, server: Result) -> ToolReport:
     }
 
 
+def read_quic(_: Result, server: Result) -> ToolReport:
+    """Payload that the receiver took."""
+    if not server.get("measured_ns"):
+        raise Unreadable("nothing arrived in the receiver's window")
+    return {"received_bps": server["measured_bytes"] * 8e9 / server["measured_ns"]}
+
+
 def read_transactions(client: Result, _: Result) -> ToolReport:
     """The client's."""
     return {"transactions_per_s": client["transactions"] * 1e9 / client["measured_ns"]}
@@ -62,6 +70,10 @@ _READ = {
     "tcp-rr": read_transactions,
     "udp-rr": read_transactions,
     "tcp-crr": read_transactions,
+    "http": read_transactions,
+    "tls": read_transactions,
+    "quic-stream": read_quic,
+    "dns": read_transactions,
 }
 
 
@@ -123,4 +135,5 @@ CONTENDERS = (
         traffic=partial(_frames, rate_pps=PACED_PPS, spin_ns=SPIN_NS),
     ),
     _contender("udp-loss", OURS, "udp-stream", **_DATAGRAM, rate_pps=LOSS_PPS),
+    *(_contender(key, OURS, workload, **params) for key, (workload, params) in OF_APPLICATIONS.items()),
 )

@@ -17,6 +17,7 @@ mod http;
 mod loopback;
 mod loops;
 pub mod name;
+pub mod parsers;
 mod quic;
 mod quic_connect;
 mod quic_stream;

@@ -13,6 +13,8 @@ mod packets;
 mod programs;
 mod request_lines;
 mod translator;
+mod trial_dns;
+mod trial_http;
 mod tunnels;
 
 pub use dhcp::dhcp;
@@ -24,12 +26,14 @@ pub use packets::{layers, slow_path};
 pub use programs::{bpf_decapsulate, bpf_encapsulate, can_run_programs};
 pub use request_lines::request_lines;
 pub use translator::translator;
+pub use trial_dns::trial_dns;
+pub use trial_http::trial_http;
 
 /// A target by its name, which its folder in the corpus has too.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// The targets that any user can run.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 11] = [
     ("request_lines", request_lines),
     ("greeting", greeting),
     ("layers", layers),
@@ -39,6 +43,8 @@ pub const TARGETS: [Target; 9] = [
     ("discovery", discovery),
     ("dhcp", dhcp),
     ("netlink", netlink),
+    ("trial_dns", trial_dns),
+    ("trial_http", trial_http),
 ];
 
 /// The targets that load programs into the kernel, for which they need root.

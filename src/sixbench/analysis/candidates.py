@@ -56,9 +56,11 @@ def candidates(
         group, base = groups[combination.name, path.name], groups[combination.name, baseline]
         if not (group.attempted or base.attempted):
             continue  # an interrupted run has no such trials, which does not make them inconclusive
-        metrics = [m for m in measured_metrics(group) if common_blocks(group, base, m.column)]
-        for metric in metrics or [METRICS[WORKLOADS[combination.workload.kind].primary]]:
-            blocks, column = common_blocks(group, base, metric.column), metric.column
+        common = {metric: common_blocks(group, base, metric.column) for metric in measured_metrics(group)}
+        known = {metric: blocks for metric, blocks in common.items() if blocks}
+        primary = METRICS[WORKLOADS[combination.workload.kind].primary]
+        for metric, blocks in (known or {primary: list[int]()}).items():
+            column = metric.column
             results.append(
                 Candidate(
                     combination=combination,

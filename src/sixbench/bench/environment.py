@@ -13,6 +13,8 @@ from pathlib import Path
 
 from .. import __version__
 from ..agent import agent_version
+from ..model.experiment import Experiment
+from ..model.programs import recipes
 from ..store import EmulatedMachine, Environment
 
 _LIBRARIES = ("numpy", "scipy", "pyarrow", "pydantic", "matplotlib")
@@ -64,10 +66,10 @@ def gather(agent: Path, sysctls: dict[str, str], in_user_namespace: bool) -> Env
     versions = {"sixbench": __version__, "agent": agent_version(agent), "python": platform.python_version()}
     for name in _LIBRARIES:
         versions[name] = metadata.version(name)
-    for program, arguments in (("ip", ["-V"]), ("tc", ["-V"]), ("ethtool", ["--version"])):
-        version = _program_version(program, arguments)
+    for command in (("ip", "-V"), ("tc", "-V"), ("ethtool", "--version")):
+        version = _program_version(command)
         if version:
-            versions[program] = version
+            versions[command[0]] = version
     guest = guest_from(os.environ)
     return Environment(
         clock="virtual" if guest is not None and guest.instruction_ns is not None else "real",
@@ -84,9 +86,24 @@ def gather(agent: Path, sysctls: dict[str, str], in_user_namespace: bool) -> Env
     )
 
 
-def _program_version(program: str, arguments: list[str]) -> str | None:
+def end_versions(experiment: Experiment) -> dict[str, str]:
+    """Versions of the servers and clients of others that sixbench starts on this machine, by program. Those that do not
+    say one are left out."""
+    if any(topology.is_spread for topology in experiment.topologies):
+        return {}
+    ends = {
+        recipe.program: recipe.version
+        for combination in experiment.combinations
+        for recipe in recipes(combination.workload.params)
+        if recipe.version
+    }
+    versions = {program: _program_version(command) for program, command in ends.items()}
+    return {program: version for program, version in versions.items() if version is not None}
+
+
+def _program_version(command: tuple[str, ...]) -> str | None:
     try:
-        done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=5, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=5, check=False)
     except (OSError, subprocess.SubprocessError):
         return None
     match = re.search(r"[0-9]+\.[0-9][0-9.]*", done.stdout + done.stderr)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..mechanisms import install
+from ..model.expectation import Expectation
 from ..model.experiment import Combination, Experiment
+from ..model.parameter import Params
 from ..model.topology import Link, Topology
 from ..model.workloads import WORKLOADS
+from ..model.workloads.applications import IN_FLIGHT
 from ..plan.schedule import trial_counts
 from .bypass import bypass_runs
 from .parts import trial_expected_ns
@@ -86,12 +90,31 @@ def trial_time_ns(experiment: Experiment, combination: Combination, path: str) -
         amount_bytes = float(count) * int(datagram_bytes)
     route = _route(experiment, experiment.topologies[combination.topology_of(path)])
     if amount_bytes is not None:
-        reversed_ = params.get("direction") == "reverse"
-        rates_bps = [link.directions[end ^ reversed_].rate_bps for link, end in route]
-        known_bps = [rate_bps for rate_bps in rates_bps if rate_bps is not None]
-        return round(float(amount_bytes) * BITS_PER_BYTE / min(known_bps) * SECOND_NS) if known_bps else 0, False
+        return round(_sending_ns(route, params.get("direction") == "reverse", float(amount_bytes))), False
+    return round(float(count or 1) * _transaction_ns(kind.expects(params), route, params)), False
+
+
+def _transaction_ns(expectation: Expectation, route: Sequence[tuple[Link, int]], params: Params) -> float:
+    """The least share of the trial's time that a transaction takes: its round trips, of which as many pass at the same
+    time as there are transactions in flight, or its bytes at the slowest link's rate."""
     round_trip_ns = sum(direction.impairments.mean_delay_ns for link, _ in route for direction in link.directions)
-    return round(float(count or 1) * round_trip_ns), False
+    round_trips = max(expectation.round_trips.values(), default=1)
+    waiting_ns = round_trips * round_trip_ns / int(params.get(IN_FLIGHT.column, 1))
+    exchange = expectation.exchange
+    if exchange is None:
+        return waiting_ns
+    directions = (
+        (0, sum(exchange.sent) + exchange.sent_data_bytes),
+        (1, sum(exchange.received) + exchange.received_data_bytes),
+    )
+    return max(waiting_ns, *(_sending_ns(route, reverse, size_bytes) for reverse, size_bytes in directions))
+
+
+def _sending_ns(route: Sequence[tuple[Link, int]], reverse: int, size_bytes: float) -> float:
+    """The time that so many bytes take at the slowest link's rate, from the first end or to it. 0: no link has one."""
+    rates_bps = [link.directions[end ^ reverse].rate_bps for link, end in route]
+    known_bps = [rate_bps for rate_bps in rates_bps if rate_bps is not None]
+    return size_bytes * BITS_PER_BYTE / min(known_bps) * SECOND_NS if known_bps else 0
 
 
 def bypass_runs_ns(experiment: Experiment) -> int:

@@ -12,7 +12,7 @@ from ..plan.yaml_source import Source, parse_yaml
 from ..store import Environment
 from .emulated import check_guests
 from .engines import choose_engines
-from .environment import gather
+from .environment import end_versions, gather
 from .hardware_counters import ask
 from .ports import check_ports
 from .probing_hosts import hosts_of, probe_hosts
@@ -40,7 +40,12 @@ def probe_machine(
         check_requirements(probe, experiment)
         environment = gather(find_agent(), read_sysctls(probe), in_user_namespace())
         refusal = ask(probe)
-        environment = replace(environment, hardware_counters=refusal is None, no_hardware_counters=refusal)
+        environment = replace(
+            environment,
+            versions=environment.versions | end_versions(experiment),
+            hardware_counters=refusal is None,
+            no_hardware_counters=refusal,
+        )
         experiment = choose_engines(probe, experiment)
     finally:
         hub.stop([probe])

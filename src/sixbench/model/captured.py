@@ -133,18 +133,18 @@ def vlan_id_of(layers: Iterable[Layer]) -> int | None:
     return None
 
 
-_LAYERS: Mapping[str, type[Layer]] = {
-    **dict.fromkeys(IP_HEADERS, IpHeader),
-    **dict.fromkeys(("tcp", "udp"), TransportHeader),
-    **dict.fromkeys(("icmp", "icmpv6"), IcmpHeader),
-    **dict.fromkeys(("gre", "vxlan", "vlan", "arp", "dhcp", "unknown", "truncated", "malformed"), OtherLayer),
+_LAYERS: Mapping[str, str] = {
+    **dict.fromkeys(IP_HEADERS, IpHeader.__name__),
+    **dict.fromkeys(("tcp", "udp"), TransportHeader.__name__),
+    **dict.fromkeys(("icmp", "icmpv6"), IcmpHeader.__name__),
+    **dict.fromkeys(("gre", "vxlan", "vlan", "arp", "dhcp", "unknown", "truncated", "malformed"), OtherLayer.__name__),
 }
 """The classes of layers by kind. All other kinds have none of their own."""
 
 
 def _layer_class(layer: Any) -> str:
     kind = layer.get("kind") if isinstance(layer, dict) else getattr(layer, "kind", None)
-    return (_LAYERS.get(kind, Layer) if isinstance(kind, str) else Layer).__name__
+    return _LAYERS.get(kind, Layer.__name__) if isinstance(kind, str) else Layer.__name__
 
 
 AnyLayer = Annotated[

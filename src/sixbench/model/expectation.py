@@ -12,25 +12,8 @@ from typing import Literal
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransactionTraffic:
-    """The least that one transaction puts on the wire: the payloads of UDP or TCP.
-
-    Attributes:
-        transport: what carries them.
-        sent, received: the payload of each datagram, or the bytes that are written to a stream at a time, to the server
-            and from it.
-        connects: whether it opens a connection of TCP of its own.
-    """
-
-    transport: Literal["tcp", "udp"]
-    sent: tuple[int, ...]
-    received: tuple[int, ...]
-    connects: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
 class Datagrams:
-    """Bulk in datagrams that a protocol over UDP fills.
+    """Data in datagrams that a protocol over UDP fills.
 
     Attributes:
         largest_bytes: the longest payload of UDP that the sender looks for; the path may take less.
@@ -43,6 +26,28 @@ class Datagrams:
     least_bytes: int
     header_bytes: int
     may_be_joined: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransactionTraffic:
+    """The least that one transaction puts on the wire: the payloads of UDP or TCP.
+
+    Attributes:
+        transport: what carries them.
+        sent, received: the payload of each datagram, or the bytes that are written to a stream at a time, to the server
+            and from it.
+        connects: whether it opens a connection of TCP of its own.
+        datagrams: those that further data fill, as many as the path needs; None: there are none.
+        sent_data_bytes, received_data_bytes: these data, without the headers of the protocol.
+    """
+
+    transport: Literal["tcp", "udp"]
+    sent: tuple[int, ...]
+    received: tuple[int, ...]
+    connects: bool = False
+    datagrams: Datagrams | None = None
+    sent_data_bytes: int = 0
+    received_data_bytes: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

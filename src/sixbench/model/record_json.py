@@ -41,14 +41,15 @@ def record_from_json(data: dict[str, Any]) -> TrialRecord:
     if schema != TRIAL_SCHEMA:
         data = {"worker" if name == "cell" else name: value for name, value in data.items()}
     try:
-        evidence = _adapter().validate_python(data).evidence
+        record = record_adapter().validate_python(data)
     except ValidationError as error:
         raise ValueError(next(words_of(error))) from None
-    # Numbers stay as they were written: 5 is not 5.0.
-    kept = {name: data[name] for name in _names() if name in data}
     read = _untyped if schema == _OF_TEXTS else Reason.from_json
-    typed = {"reasons": [read(reason) for reason in data.get("reasons", [])], "evidence": evidence}
-    return TrialRecord(**kept | typed)
+    reasons = [read(reason) for reason in data.get("reasons", [])]
+    # Numbers stay as they were written: 5 is not 5.0.
+    written = {name: data[name] for name in _names() if name in data}
+    vars(record).update(written, reasons=reasons, evidence=record.evidence)
+    return record
 
 
 @cache
@@ -57,7 +58,8 @@ def _names() -> tuple[str, ...]:
 
 
 @cache
-def _adapter() -> TypeAdapter[TrialRecord]:
+def record_adapter() -> TypeAdapter[TrialRecord]:
+    """Checks records. Building it takes some hundredths of a second."""
     adapter = TypeAdapter(TrialRecord)
     # It imports the types of its fields for checkers only, because few commands read a record, and pydantic takes long.
     adapter.rebuild(_types_namespace=vars(record_types))

@@ -204,6 +204,7 @@ class WorkloadKind:
             addresses of all of them.
         flow: what it is to theory and to the counters of fragments; None: nothing that they know.
         expects: its own part of theory, by its parameters.
+        completed: the transactions, as `expects` has them, that a server of sixbench's completed, warm-up included.
         gap_ns: the time from one of the things that `count` counts to the next, where the parameters say it.
         distributions: the histograms that reports draw, by the prefix of their metrics.
         compared_blocks: the blocks by which `measure` compares two families unless it is given a number; 1: a trial
@@ -240,6 +241,7 @@ class WorkloadKind:
     is_drawn: Callable[[Params], bool] = lambda _: False
     flow: Flow | None = None
     expects: Callable[[Params], Expectation] = lambda _: NOTHING_FORETOLD
+    completed: Callable[[Params, Result], float] = lambda params, server: server.get("transactions", 0)
     gap_ns: Callable[[Params], float | None] = lambda _: None
     distributions: tuple[str, ...] = ()
     compared_blocks: int = COMPARED_BLOCKS

@@ -71,7 +71,7 @@ def _compared(mechanisms: Mapping[str, Mechanism]) -> dict[str, Schema]:
         "device-name": {"enum": [FORWARDING, WIRE, *SHIPPED, *SHIPPED_GUESTS, *mechanisms]},
         "program": _arguments(mechanisms[PROGRAM]),
         "path": _path(mechanisms),
-        "program-end": {"anyOf": [{"enum": list(RECIPES)}, _program_end()]},
+        "program-end": {"anyOf": [{"enum": list(dict.fromkeys(recipe.name for recipe in RECIPES))}, _program_end()]},
         "workload": _workload(),
     }
 

@@ -25,7 +25,16 @@ and within the margin, `mixed` where not all blocks say the same, `open` where n
 baseline may differ from itself by as much."""
 
 
-class HasLevels(Protocol):
+class AtLevels(Protocol):
+    """A thing at one combination of levels."""
+
+    @property
+    def levels(self) -> Mapping[str, Scalar]:
+        """Levels by column."""
+        ...
+
+
+class HasLevels(AtLevels, Protocol):
     """A finding or an estimate."""
 
     @property
@@ -36,11 +45,6 @@ class HasLevels(Protocol):
     @property
     def metric(self) -> str:
         """Name of the metric."""
-        ...
-
-    @property
-    def levels(self) -> Mapping[str, Scalar]:
-        """Levels by column."""
         ...
 
 
@@ -213,7 +217,7 @@ def by_metric(items: Iterable[Item]) -> dict[str, list[Item]]:
     return {metric: results[metric] for metric in sorted(results, key=rank)}
 
 
-def varying(items: Iterable[HasLevels]) -> list[str]:
+def varying(items: Iterable[AtLevels]) -> list[str]:
     """Columns of levels that are not the same in all of these, in order of appearance."""
     values: dict[str, set[Scalar | None]] = {}
     everything = list(items)

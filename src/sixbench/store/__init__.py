@@ -62,6 +62,7 @@ from .run_directory import (
     Run,
     holds_run,
     others_who_may_write,
+    prepare_to_read,
     read_run,
     trial_of,
     verify_run,

@@ -37,7 +37,7 @@ def read_briefs(run: Run, known: Container[str] = ()) -> Iterator[TrialRecord]:
     # A trial's directory is as old as its files, because it is renamed into place when it is complete.
     for name in sorted(new, key=lambda name: (_mtime_ns(name, inside.descriptor), name)):
         try:
-            content = inside.folder(name).read(TRIAL, MAX_JSON_BYTES)
+            content = inside.read_in(name, TRIAL, MAX_JSON_BYTES)
             data = json_object(content, Path(name))
             brief = record_from_json({key: value for key, value in data.items() if key not in PARTS})
         except (StoreError, ValueError):

@@ -42,7 +42,7 @@ class Details:
         """`trials` has a folder for each trial with a file of that name. `parse` makes an object of its content."""
         self._trials, self._parse, self._name = trials, parse, name
         self._digests: dict[str, bytes] = {}
-        self._kept: dict[str, _Parts] = {}
+        self._kept: set[str] = set()
         self._kept_bytes = 0
         self._recent: OrderedDict[str, _Parts] = OrderedDict()
         self._known: dict[Any, Any] = {}
@@ -50,20 +50,16 @@ class Details:
         """Number of records that were read again."""
 
     def lighter(self, record: TrialRecord, folder: str, size_bytes: int, digest: str) -> TrialRecord:
-        """The record without its large parts, which are read again from this folder if they are asked for. What many
-        trials share, such as parameters and the names of metrics, is in memory once.
+        """The record, without its large parts where there is no room for them: then these are read again from this
+        folder if they are asked for. What many trials share, such as parameters and the names of metrics, is in memory
+        once.
 
         Args:
             size_bytes: of the file.
             digest: the SHA-256 of the file, in hexadecimal.
         """
-        self._digests[folder] = bytes.fromhex(digest)
         self._kept_bytes += size_bytes
-        # The first parts are kept, because a report reads all trials in turn: the latest would always be gone by then.
-        if self._kept_bytes <= MOST_KEPT_BYTES:
-            self._kept[folder] = {part: getattr(record, part) for part in PARTS}
-        values = {name: value for name, value in vars(record).items() if name not in PARTS}
-        shared = {
+        values = vars(record) | {
             "combination": sys.intern(record.combination),
             "path": sys.intern(record.path),
             "mechanism": sys.intern(record.mechanism),
@@ -76,26 +72,34 @@ class Details:
             "bypass": self._shared(record.bypass),
             "notes": [sys.intern(note) for note in record.notes],
         }
-        empty = {part: value for part in PARTS if (value := getattr(record, part)) in ({}, NO_EVIDENCE)}
-        return LightRecord.of(self, folder, values | shared | empty)
+        # The first parts are kept, because a report reads all trials in turn: the latest would always be gone by then.
+        if self._kept_bytes <= MOST_KEPT_BYTES:
+            self._kept.add(folder)
+        else:
+            self._digests[folder] = bytes.fromhex(digest)
+            for part in PARTS:
+                if values[part] not in ({}, NO_EVIDENCE):
+                    del values[part]
+        return LightRecord.of(self, folder, values)
 
     def part(self, folder: str, part: str) -> Any:
-        """A part of the record in that folder. Raises `StoreError` where it is no longer what was read."""
-        kept = self._kept.get(folder) or self._recent.get(folder)
-        if kept is None:
-            kept = self._recent[folder] = self._read_again(folder)
+        """A part of the record in that folder, whose parts are not kept. Raises `StoreError` where it is no longer what
+        was read."""
+        parts = self._recent.get(folder)
+        if parts is None:
+            parts = self._recent[folder] = self._read_again(folder)
             if len(self._recent) > _RECENT:
                 self._recent.popitem(last=False)
-        return kept[part]
+        return parts[part]
 
     def _read_again(self, folder: str) -> _Parts:
         self.reads += 1
-        inside = self._trials.folder(folder)
-        content = inside.read(self._name)
+        content = self._trials.read_in(folder, self._name)
+        place = self._trials.path / folder / self._name
         if bytes.fromhex(hashes_of({self._name: content})[self._name]) != self._digests[folder]:
-            raise StoreError(f"{printable(str(inside.path / self._name))}: it was changed while the run was read")
+            raise StoreError(f"{printable(str(place))}: it was changed while the run was read")
         # Its form was checked when it was first read, and it has not changed since.
-        data = self._parse(content, inside.path / self._name)
+        data = self._parse(content, place)
         parts = {name: data.get(name, {}) for name in PARTS}
         return parts | {"evidence": evidence_from_json(parts["evidence"])}
 
@@ -107,14 +111,14 @@ class Details:
 
 
 class LightRecord(TrialRecord):
-    """A record whose large parts are read when they are looked at."""
+    """A record whose large parts are read when they are looked at, unless they are kept."""
 
     _details: Details
     _folder: str
 
     @classmethod
     def of(cls, details: Details, folder: str, values: Mapping[str, Any]) -> LightRecord:
-        """The record in that folder, with all values but those of the large parts that are not empty."""
+        """The record in that folder, with these values."""
         record = object.__new__(cls)
         vars(record).update(values, _details=details, _folder=folder)
         return record

@@ -85,6 +85,18 @@ class Folder:
         except OSError as error:
             raise StoreError(f"opening {self._shown(name)}: {error.strerror}") from error
 
+    def read_in(self, folder: str, name: str, most_bytes: int = MAX_FILE_BYTES) -> bytes:
+        """The content of a regular file in a directory in it, as `folder` and `read` give it. A run has such a
+        directory for each trial, so none is kept open. Raises `StoreError`."""
+        try:
+            descriptor = os.open(component(folder), _DIRECTORY | os.O_NOFOLLOW, dir_fd=self.descriptor)
+        except OSError as error:
+            raise StoreError(f"opening {self._shown(folder)}: {error.strerror}") from error
+        try:
+            return _content(descriptor, most_bytes, self.path, folder, name)
+        finally:
+            os.close(descriptor)
+
     def make_folder(self, name: str) -> Folder:
         """Makes a directory in it. Raises `OSError`."""
         os.mkdir(component(name), dir_fd=self.descriptor)
@@ -153,16 +165,7 @@ class Folder:
     def read(self, name: str, most_bytes: int = MAX_FILE_BYTES) -> bytes:
         """The content of a regular file in it. Raises `StoreError` if it cannot be read, is another kind of file, or is
         larger."""
-        try:
-            with open_regular(component(name), in_folder=self.descriptor, follow_links=False) as file:
-                # Python allocates as many bytes as are requested, so no more are requested than the file may have.
-                there = max(_LEAST_ROOM_BYTES, os.fstat(file.fileno()).st_size)
-                content = file.read(min(most_bytes, there) + 1)
-        except OSError as error:
-            raise StoreError(f"reading {self._shown(name)}: {error.strerror}") from error
-        if len(content) > most_bytes:
-            raise StoreError(f"{self._shown(name)} has more than {most_bytes} bytes; no file of a run is that large")
-        return content
+        return _content(self.descriptor, most_bytes, self.path, name)
 
     def write(self, name: str, content: str | bytes) -> None:
         """Writes a file beside, flushes it to the disk, renames it into place. Raises `WriteError`, and then nothing is
@@ -338,6 +341,27 @@ class Folder:
 
     def _shown(self, name: str) -> str:
         return shown_path(self.path / name)
+
+
+def _content(folder: int, most_bytes: int, path: Path, *names: str) -> bytes:
+    """The content of a regular file, as `Folder.read` gives it.
+
+    Args:
+        folder: descriptor of the directory that it is in.
+        path: a directory above it, for messages.
+        names: the way from there; the last is the file's.
+    """
+    try:
+        with open_regular(component(names[-1]), in_folder=folder, follow_links=False) as file:
+            # Python allocates as many bytes as are requested, so no more are requested than the file may have.
+            there = max(_LEAST_ROOM_BYTES, os.fstat(file.fileno()).st_size)
+            content = file.read(min(most_bytes, there) + 1)
+    except OSError as error:
+        raise StoreError(f"reading {shown_path(path.joinpath(*names))}: {error.strerror}") from error
+    if len(content) > most_bytes:
+        where = shown_path(path.joinpath(*names))
+        raise StoreError(f"{where} has more than {most_bytes} bytes; no file of a run is that large")
+    return content
 
 
 def _flush(descriptors: Collection[int]) -> None:

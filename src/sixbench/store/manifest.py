@@ -166,7 +166,8 @@ class Environment:
     Attributes:
         kernel, machine, cpu, distribution: the system's names of them.
         cores, memory_bytes: the cores and the memory of the machine.
-        versions: the versions of sixbench, the agent, Python, iproute2 and the libraries that compute.
+        versions: the versions of sixbench, the agent, Python, iproute2, the libraries that compute, and others' servers
+            and clients.
         sysctls: the settings that the result depends on, as they were before any network was built. They are those of a
             new namespace, or of this machine if the measurement was between machines.
         nodes: the settings that held in the nodes, read back when each network was up. Values by node and setting;

@@ -9,10 +9,9 @@ from ..model.headers import UDP
 from ..model.network import Network
 from ..model.topology import Link
 from ..model.workload import WorkloadKind
-from .exchanges import exchange_wire_bytes
+from .exchanges import datagram_bytes, exchange_wire_bytes
 from .fragmentation import NotPredicted, settle
-from .limits import limit_bps, loses_at_random, path_mtu
-from .pieces import header_of
+from .limits import limit_bps, loses_at_random
 
 STATISTICS = ("mean", "min", "p50", "p90", "p99")
 """The statistics of a time that are no less than the least time."""
@@ -65,9 +64,8 @@ def _constant_delay_ns(link: Link) -> int | None:
 
 def _bulk(bulk: Datagrams, network: Network, engine: str | None) -> dict[str, float]:
     """The size of datagrams that the search for it ends with, and the most data per second in such ones."""
-    room_bytes = path_mtu(network) - header_of(network.family).size_bytes - UDP.size_bytes
-    size_bytes = min(bulk.largest_bytes, room_bytes)
-    if len(network.parts) > 1 or size_bytes < bulk.least_bytes:
+    size_bytes = None if len(network.parts) > 1 else datagram_bytes(bulk, network)
+    if size_bytes is None:
         return {}
     values = {"datagram_size_bytes": float(size_bytes)}
     if not loses_at_random(network):

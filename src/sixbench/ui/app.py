@@ -22,7 +22,7 @@ from starlette.types import ASGIApp
 from ..model.errors import AgentError, CapabilityError, ExperimentError, SixbenchError, StoreError, UsageError
 from ..model.quoting import text_of
 from ..report import palette
-from ..store import Run
+from ..store import Run, prepare_to_read
 from . import check, compare, learn, tables, trial, two_machines
 from .apart import Apart, Work
 from .asking import RunnerConnection
@@ -50,6 +50,10 @@ PREPARED = (
     "sixbench.report.markdown",
     "sixbench.report.csv",
     "sixbench.analysis.findings",
+    "sixbench.analysis.fixed_mtu",
+    "sixbench.analysis.held_against",
+    "sixbench.analysis.kernel_contrasts",
+    "sixbench.analysis.worker_effects",
     "sixbench.model.record_json",
     "sixbench.plan.paper_file",
     "scipy.special",
@@ -443,10 +447,11 @@ def works(directory: Path) -> dict[str, Work]:
 
 
 def prepare_works() -> None:
-    """Imports the packages for work on whole runs, which takes longer than the work."""
+    """Imports the packages for work on whole runs, which takes longer than the work, and builds what checks runs."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a process with threads must not be forked
     for name in PREPARED:
         import_module(name)
+    prepare_to_read()
 
 
 async def _while_there(request: Request, work: Coroutine[Any, Any, _Result]) -> _Result:

@@ -5,9 +5,9 @@
 
 mod account;
 mod client;
-mod framing;
+pub(crate) mod framing;
 mod https;
-mod message;
+pub(crate) mod message;
 mod server;
 mod session;
 

@@ -8,6 +8,7 @@ use sixbench_measure::histogram::{Times, TimesTally};
 
 use crate::counted::Carried;
 use crate::loops::{Account, Repetitions};
+use crate::quic::Marks;
 
 /// The times of a connection that was opened.
 #[derive(Debug, Clone, Copy)]
@@ -46,15 +47,42 @@ pub struct Fetched {
 pub struct Load {
     /// Connections that were opened for it.
     pub openings: Vec<Opening>,
-    /// Objects that came, by what their connections agreed on.
-    pub fetched: Vec<(Fetched, Agreed)>,
+    /// Objects that came, with their number in the page and what their connections agreed on.
+    pub fetched: Vec<(usize, Fetched, Agreed)>,
     /// Bytes that its connections carried.
     pub carried: Carried,
+}
+
+/// The times of all objects of a page, from its begin, in the order in which the page has them.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct ObjectTimes {
+    /// Times of the requests.
+    begun_ns: Vec<u64>,
+    /// Times at which the heads of the answers were there.
+    first_byte_ns: Vec<u64>,
+    /// Times at which all of the bodies was there.
+    ended_ns: Vec<u64>,
+}
+
+impl ObjectTimes {
+    /// The times of a page that was begun at this time, and of which every object came.
+    fn new(started_ns: u64, load: &Load) -> Self {
+        let mut fetched: Vec<_> = load.fetched.iter().map(|(index, fetched, _)| (index, fetched)).collect();
+        fetched.sort_by_key(|(index, _)| *index);
+        let mut times = Self::default();
+        for (_, fetched) in fetched {
+            times.begun_ns.push(fetched.ended_ns - fetched.object_ns - started_ns);
+            times.first_byte_ns.push(fetched.first_byte_ns - started_ns);
+            times.ended_ns.push(fetched.ended_ns - started_ns);
+        }
+        times
+    }
 }
 
 /// The pages so far.
 #[derive(Default)]
 pub struct Pages {
+    last_page: Option<ObjectTimes>,
     connect: Times,
     handshake: Times,
     first_byte: Times,
@@ -72,8 +100,10 @@ pub struct Pages {
 impl Pages {
     /// Adds a page that was begun at this time, and of which every object came.
     pub fn add(&mut self, started_ns: u64, load: Load) {
-        let first_byte_ns = load.fetched.iter().map(|(fetched, _)| fetched.first_byte_ns).min().unwrap_or(started_ns);
-        let ended_ns = load.fetched.iter().map(|(fetched, _)| fetched.ended_ns).max().unwrap_or(started_ns);
+        self.last_page = Some(ObjectTimes::new(started_ns, &load));
+        let first_byte_ns =
+            load.fetched.iter().map(|(_, fetched, _)| fetched.first_byte_ns).min().unwrap_or(started_ns);
+        let ended_ns = load.fetched.iter().map(|(_, fetched, _)| fetched.ended_ns).max().unwrap_or(started_ns);
         self.first_byte.record(first_byte_ns - started_ns);
         self.page.record(ended_ns - started_ns);
         self.carried += load.carried;
@@ -82,7 +112,7 @@ impl Pages {
             opening.connect_ns.into_iter().for_each(|time_ns| self.connect.record(time_ns));
             opening.handshake_ns.into_iter().for_each(|time_ns| self.handshake.record(time_ns));
         }
-        for (fetched, agreed) in load.fetched {
+        for (_, fetched, agreed) in load.fetched {
             self.requests += 1;
             self.object.record(fetched.object_ns);
             self.body_bytes += fetched.bytes;
@@ -119,11 +149,15 @@ pub struct ClientResult {
     protocols: BTreeMap<String, u64>,
     versions: BTreeMap<String, u64>,
     ciphers: BTreeMap<String, u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ecn: Option<Marks>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_page: Option<ObjectTimes>,
 }
 
 impl ClientResult {
-    /// The result of what was measured.
-    pub fn new(account: Pages, repetitions: Repetitions) -> Self {
+    /// The result of what was measured; `ecn` has the marks of all packets, where they came by QUIC.
+    pub fn new(account: Pages, repetitions: Repetitions, ecn: Option<Marks>) -> Self {
         Self {
             repetitions,
             connect: account.connect.tally(),
@@ -139,6 +173,8 @@ impl ClientResult {
             protocols: account.protocols,
             versions: account.versions,
             ciphers: account.ciphers,
+            ecn,
+            last_page: account.last_page,
         }
     }
 }

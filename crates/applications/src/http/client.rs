@@ -15,6 +15,7 @@ use super::session::{Connection, Opened, Opener, Slot};
 use super::{Reuse, Settings};
 use crate::failure::Failure;
 use crate::loops::{self, Patience, Repeat};
+use crate::quic::Marks;
 use crate::{quic, runtime};
 
 /// Time for the last packets to leave.
@@ -32,7 +33,8 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
         let workers = (0..in_flight).map(|_| Client::new(endpoint, settings)).collect::<Result<Vec<_>>>()?;
         let (workers, account, repetitions) =
             loops::measure(workers, settings.warmup_ns, settings.limit, &patience).await?;
-        let result = ClientResult::new(account, repetitions);
+        let ecn = workers.iter().filter_map(|worker| worker.opener.marks()).reduce(Marks::and);
+        let result = ClientResult::new(account, repetitions, ecn);
         for lanes in workers.into_iter().filter_map(|worker| worker.kept) {
             close(lanes).await;
         }
@@ -92,7 +94,7 @@ impl Client {
                     self.advance(host, lane, &mut tasks);
                 }
                 Done::Fetched(index, slot, fetched) => {
-                    load.fetched.push((fetched, slot.agreed().clone()));
+                    load.fetched.push((index, fetched, slot.agreed().clone()));
                     let host = objects[index].host;
                     lanes[host].idle.push(slot);
                     for &next in &self.waiting[index] {

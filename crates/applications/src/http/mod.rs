@@ -6,7 +6,7 @@
 mod account;
 mod body;
 mod client;
-mod page;
+pub(crate) mod page;
 mod server;
 mod session;
 

@@ -33,7 +33,7 @@ use tokio::time::{sleep, timeout};
 use super::body::Generated;
 use super::{CHAIN_BYTES, MAX_PARALLEL, NAME, Settings, Version};
 use crate::accepting::{self, increase};
-use crate::quic::{self, Handle, Served};
+use crate::quic::{self, Handle, Marks, Served};
 use crate::runtime::LocalExecutor;
 use crate::server::RuntimeServer;
 use crate::{connecting, name, secured};
@@ -45,11 +45,11 @@ pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result
         let listening = quic::listen(NAME, endpoint, protocol, CHAIN_BYTES, Buffers::default(), transport())?;
         let (port, authority) = (listening.port, listening.authority.clone());
         return RuntimeServer::start(NAME, port, Some(authority), cancel, move |mut orders| async move {
-            let (serving, quic) = (Serving::new(&trial, &settings), listening.open()?.0);
+            let (serving, (quic, marks)) = (Serving::new(&trial, &settings), listening.open()?);
             let (_, open) = quic::accept(&quic, &trial, false, &serving, &serving.served, &mut orders).await;
             // The client has ended: what is still open is a stranger's, or was given up.
             drop(open);
-            Ok(serving.result())
+            Ok(serving.result(Some(marks.marks())))
         });
     }
     let (config, authority) = match settings.tls {
@@ -66,7 +66,7 @@ pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result
         };
         let listener = connecting::listener(listener)?;
         accepting::accept(&listener, &trial, &serving.served.unserved, &mut orders, handle).await;
-        Ok(serving.result())
+        Ok(serving.result(None))
     })
 }
 
@@ -83,6 +83,8 @@ pub struct ServerResult {
     requests: u64,
     connections: u64,
     failed: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ecn: Option<Marks>,
     strays: Strays,
 }
 
@@ -121,11 +123,13 @@ impl Serving {
         })
     }
 
-    fn result(&self) -> ServerResult {
+    /// The result; `ecn` has the marks with which datagrams of QUIC came.
+    fn result(&self, ecn: Option<Marks>) -> ServerResult {
         ServerResult {
             requests: self.requests.get(),
             connections: self.connections.get(),
             failed: self.served.unserved.failed.get(),
+            ecn,
             strays: self.served.unserved.strays(),
         }
     }

@@ -24,6 +24,7 @@ use super::account::{Agreed, Fetched, Opening};
 use super::{NAME, Settings, Version, server};
 use crate::counted::{Carried, Counted};
 use crate::failure::Failure;
+use crate::quic::{MarkCount, Marks};
 use crate::runtime::LocalExecutor;
 use crate::secured::{self, Connector, Secured};
 use crate::{connecting, name, quic};
@@ -54,7 +55,7 @@ struct Host {
 enum Over {
     Tcp,
     Tls(Connector),
-    Quic(quinn::Endpoint, ClientConfig),
+    Quic(quinn::Endpoint, ClientConfig, MarkCount),
 }
 
 /// A connection that is open.
@@ -106,7 +107,8 @@ impl Opener {
                     server::transport(),
                     &endpoint.logs,
                 )?;
-                Over::Quic(quic::client(endpoint, Buffers::default())?.0, config)
+                let (quic, marks) = quic::client(endpoint, Buffers::default())?;
+                Over::Quic(quic, config, marks)
             }
             _ if settings.tls => Over::Tls(Connector::new(NAME, endpoint, protocol)?),
             _ => Over::Tcp,
@@ -115,6 +117,14 @@ impl Opener {
         let hosts = (0..settings.page.hosts()).map(|index| Host::new(&trial, index, endpoint.port));
         let hosts = hosts.collect::<Result<_>>()?;
         Ok(Self { endpoint: endpoint.clone(), version, streams: settings.streams(), hosts, over })
+    }
+
+    /// The marks with which datagrams came so far; absent without QUIC.
+    pub fn marks(&self) -> Option<Marks> {
+        match &self.over {
+            Over::Quic(_, _, marks) => Some(marks.marks()),
+            Over::Tcp | Over::Tls(_) => None,
+        }
     }
 
     /// A new connection to a host.
@@ -137,7 +147,7 @@ impl Opener {
                     Agreed { protocol: negotiated.protocol, tls: Some((negotiated.version, negotiated.cipher)) };
                 self.over_stream(stream, carried, host, agreed, opening).await
             }
-            Over::Quic(quic, config) => {
+            Over::Quic(quic, config, _) => {
                 let (connection, protocol) = quic::connect(quic, config, &self.endpoint, &host.name).await?;
                 let opening = Opening { connect_ns: None, handshake_ns: Some(clock::monotonic_ns() - begun_ns) };
                 self.over_quic(connection, host, Agreed { protocol, tls: None }, opening).await

@@ -56,6 +56,11 @@ fn each_version_loads_pages_over_new_and_kept_connections() {
                 assert_eq!(times("handshake"), if tls == "none" { 0 } else { opened * at_once }, "{what}");
                 let is_known = version != "3" && tls != "none";
                 assert_eq!(client["versions"], if is_known { json!({"TLSv1_3": 15}) } else { json!({}) }, "{what}");
+                for result in [&client, &server] {
+                    // Loopback leaves the field as quinn sets it. TCP's is the kernel's.
+                    assert_eq!(result.get("ecn").is_some(), version == "3", "{what}");
+                    assert!(version != "3" || result["ecn"]["ect0"].as_u64().unwrap() > 0, "{what}");
+                }
             }
         }
     }
@@ -84,10 +89,31 @@ fn a_page_has_its_hosts_sizes_and_order() {
         // No two objects of a host are ever due at the same time.
         assert_eq!((&client["connections"], &server["connections"]), (&json!(4), &json!(4)), "{what}");
         assert_eq!((&server["requests"], &server["failed"]), (&json!(8), &json!(0)), "{what}");
+        assert_in_order(&client["last_page"], &what);
         // Three objects one after the other take longer than any one of them.
         let (page_ns, object_ns) = (client["page"]["min"].as_u64().unwrap(), client["object"]["min"].as_u64().unwrap());
         assert!(page_ns >= 3 * object_ns, "{what}");
     }
+}
+
+/// Asserts that the objects of that page were asked for when those were there that they waited for.
+fn assert_in_order(last_page: &Value, what: &str) {
+    let times = |name: &str| -> Vec<u64> { serde_json::from_value(last_page[name].clone()).unwrap() };
+    let (begun, first_byte, ended) = (times("begun_ns"), times("first_byte_ns"), times("ended_ns"));
+    assert_eq!([begun.len(), first_byte.len(), ended.len()], [4; 3], "{what}");
+    for index in 0..4 {
+        assert!(begun[index] <= first_byte[index] && first_byte[index] <= ended[index], "{what}");
+    }
+    for (index, after) in [(1, 0), (2, 0), (3, 1)] {
+        assert!(begun[index] >= ended[after], "{what}");
+    }
+}
+
+#[test]
+fn a_client_without_a_page_has_no_times_of_objects() {
+    let silent = server_that(std::mem::forget);
+    let params = with("1.1", "none", json!({"count": 1, "timeout_ns": SECOND_NS / 20}));
+    assert!(run(&Http, &endpoint(LOOPBACK[0], silent, None), &params).get("last_page").is_none());
 }
 
 #[test]

@@ -169,8 +169,10 @@ impl<'a> Sending<'a> {
         })
     }
 
-    /// Writes until the limit; returns when the server has all of it, or wants no more.
+    /// Writes until the limit; returns when the server has all of it, or wants no more. Fails where the server lets
+    /// nothing more be written for the longest time, or does not stop the stream within it from the end on.
     async fn write(&self) -> std::result::Result<u64, Failure> {
+        let longest = Duration::from_nanos(self.settings.timeout_ns);
         let failed = |error: std::io::Error| match self.connection.close_reason() {
             Some(reason) => quic::of_connection(&reason),
             None => error.into(),
@@ -178,8 +180,15 @@ impl<'a> Sending<'a> {
         let mut stream = self.connection.open_uni().await.map_err(|e| quic::of_connection(&e))?;
         let sent = match self.settings.limit {
             // The server stops the stream at the end of its window.
-            Limit::Duration(_) => return write_until_stopped(&mut stream).await.map_err(failed),
-            Limit::Bytes(bytes) | Limit::Count(bytes) => write_all(&mut stream, bytes).await.map_err(failed)?,
+            Limit::Duration(duration_ns) => {
+                let until_end = Duration::from_nanos(duration_ns.saturating_add(self.settings.warmup_ns));
+                let stopped = timeout(until_end.saturating_add(longest), write_until_stopped(&mut stream));
+                return stopped.await.map_err(|_| Failure::timeout())?.map_err(failed);
+            }
+            Limit::Bytes(bytes) | Limit::Count(bytes) => {
+                let written = write_all(&mut stream, bytes, longest);
+                written.await.ok_or_else(Failure::timeout)?.map_err(failed)?
+            }
         };
         stream.finish().map_err(|e| failed(e.into()))?;
         stream.stopped().await.map_err(|e| failed(e.into()))?;
@@ -212,13 +221,17 @@ async fn write_until_stopped(stream: &mut SendStream) -> std::io::Result<u64> {
     }
 }
 
-async fn write_all(stream: &mut SendStream, bytes: u64) -> std::io::Result<u64> {
+/// Absent where nothing can be written for the longest time.
+async fn write_all(stream: &mut SendStream, bytes: u64, longest: Duration) -> Option<std::io::Result<u64>> {
     let mut left = bytes;
     while left > 0 {
         let piece = left.min(PIECE as u64) as usize;
-        left -= stream.write(&PAYLOAD[..piece]).await? as u64;
+        match timeout(longest, stream.write(&PAYLOAD[..piece])).await.ok()? {
+            Ok(written) => left -= written as u64,
+            Err(error) => return Some(Err(error.into())),
+        }
     }
-    Ok(bytes)
+    Some(Ok(bytes))
 }
 
 impl From<ConnectionStats> for Counts {

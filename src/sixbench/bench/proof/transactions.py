@@ -15,7 +15,7 @@ from .viewpoints import Viewpoint
 
 def transaction_links(
     exchange: TransactionTraffic,
-    transactions: int,
+    transactions: float,
     network: Network,
     engine: str | None,
     views: Sequence[Viewpoint],
@@ -25,7 +25,7 @@ def transaction_links(
     """The bytes of a transaction on each link. Empty where theory has no value.
 
     Args:
-        transactions: all that the server completed between both looks, of which there is one at least.
+        transactions: all that the server completed between both looks, which are more than none.
     """
     least = exchange_wire_bytes(exchange, network, engine)
     links = []

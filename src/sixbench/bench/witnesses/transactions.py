@@ -21,7 +21,7 @@ class TransactionWitness(Witness):
     def judge(self, case: Case) -> Testimony:
         looks = case.seen(CounterLooks)
         exchange = case.kind.expects(case.params).exchange
-        transactions = int(case.server.get("transactions", 0))
+        transactions = case.kind.completed(case.params, case.server)
         # A link that changes loses packets, or has an MTU of its own.
         if exchange is None or not transactions or case.due:
             return Testimony()

@@ -31,19 +31,18 @@ from .end import (
     read_other,
 )
 
-RECIPES: Mapping[str, Recipe] = {
-    recipe.name: recipe
-    for recipe in (
-        unbound.RECIPE,
-        nginx.RECIPE,
-        caddy.RECIPE,
-        ngtcp2.RECIPE,
-        kdig.RECIPE,
-        dnsperf.RECIPE,
-        curl.RECIPE,
-        h2load.RECIPE,
-    )
-}
+RECIPES: tuple[Recipe, ...] = (
+    unbound.RECIPE,
+    nginx.RECIPE,
+    caddy.RECIPE,
+    ngtcp2.SERVER,
+    kdig.RECIPE,
+    dnsperf.RECIPE,
+    curl.RECIPE,
+    h2load.RECIPE,
+    ngtcp2.CLIENT,
+)
+_NAMED: Mapping[tuple[str, str], Recipe] = {(recipe.side, recipe.name): recipe for recipe in RECIPES}
 
 DEFAULT_CHAIN_BYTES = 1536
 Check = Callable[[Params, frozenset[Family]], Wrong | None]
@@ -52,13 +51,11 @@ Check = Callable[[Params, frozenset[Family]], Wrong | None]
 def _parse(side: ProgramSide, value: object) -> str:
     if isinstance(value, Mapping):
         return read_other(value)
-    recipes = [recipe.name for recipe in RECIPES.values() if recipe.side == side]
     if isinstance(value, str) and value.startswith("{"):
         return _kept(value)
-    if not isinstance(value, str) or value not in recipes:
-        raise ValueError(
-            f"{shown(value)} is no {side} that sixbench knows: give {', '.join(recipes)}, or {{{PROGRAM}: COMMAND}}"
-        )
+    if not isinstance(value, str) or (side, value) not in _NAMED:
+        names = ", ".join(recipe.name for recipe in RECIPES if recipe.side == side)
+        raise ValueError(f"{shown(value)} is no {side} that sixbench knows: give {names}, or {{{PROGRAM}: COMMAND}}")
     return value
 
 
@@ -105,14 +102,16 @@ def without_programs(params: Params) -> dict[str, Scalar]:
 
 def commands(params: Params) -> tuple[str, ...]:
     """The commands of the experiment's that a workload runs. Those that sixbench brings are not among them."""
-    given = (str(params[parameter.column]) for parameter in PARAMETERS if parameter.column in params)
-    return tuple(other_of(text).command for text in given if text not in RECIPES)
+    return tuple(
+        other_of(str(params[parameter.column])).command
+        for parameter in PARAMETERS
+        if parameter.column in params and _recipe(parameter, params) is None
+    )
 
 
 def recipes(params: Params) -> Iterable[Recipe]:
     """The programs that sixbench knows, of a workload."""
-    given = (str(params[parameter.column]) for parameter in PARAMETERS if parameter.column in params)
-    return [RECIPES[text] for text in given if text in RECIPES]
+    return [recipe for parameter in PARAMETERS if (recipe := _recipe(parameter, params)) is not None]
 
 
 def server_end(workload: str, params: Params) -> ProgramEnd | None:
@@ -124,25 +123,30 @@ def server_end(workload: str, params: Params) -> ProgramEnd | None:
     listens: Transport = "udp" if over == "udp" or is_quic else "tcp"
     is_clear = over in ("udp", "tcp") or params.get("tls") == "none"
     chain_bytes = None if is_clear else int(params.get("chain_bytes", DEFAULT_CHAIN_BYTES))
-    return replace(_end(str(params[SERVER.column]), workload, params), listens=listens, chain_bytes=chain_bytes)
+    return replace(_end(SERVER, workload, params), listens=listens, chain_bytes=chain_bytes)
 
 
 def client_end(workload: str, params: Params) -> ProgramEnd | None:
     """The program that asks; None: sixbench does."""
     if CLIENT.column not in params:
         return None
-    text = str(params[CLIENT.column])
     limit_ns = int(params["duration_ns"]) if "duration_ns" in params else None
-    if limit_ns is not None and text in RECIPES:
+    if limit_ns is not None and _recipe(CLIENT, params) is not None:
         limit_ns += TIME_TO_END_NS
-    return replace(_end(text, workload, params), limit_ns=limit_ns)
+    return replace(_end(CLIENT, workload, params), limit_ns=limit_ns)
 
 
-def _end(text: str, workload: str, params: Params) -> ProgramEnd:
-    if text in RECIPES:
-        command = RECIPES[text].command[workload](params)
-        return ProgramEnd(name=text, argv=command.argv, files=command.files)
-    other = other_of(text)
+def _recipe(parameter: Parameter, params: Params) -> Recipe | None:
+    """The program that sixbench knows at this end; None: another, or sixbench's own."""
+    return _NAMED.get((parameter.name, str(params.get(parameter.column))))
+
+
+def _end(parameter: Parameter, workload: str, params: Params) -> ProgramEnd:
+    recipe = _recipe(parameter, params)
+    if recipe is not None:
+        command = recipe.command[workload](params)
+        return ProgramEnd(name=recipe.name, argv=command.argv, files=command.files)
+    other = other_of(str(params[parameter.column]))
     words = shlex.split(other.command)
     return ProgramEnd(
         name=words[0].rpartition("/")[2],
@@ -155,7 +159,7 @@ def _end(text: str, workload: str, params: Params) -> ProgramEnd:
 
 def reading(params: Params, output: str) -> Mapping[str, float]:
     """The metrics in the output of a client that sixbench knows, by column."""
-    recipe = RECIPES.get(str(params.get(CLIENT.column)))
+    recipe = _recipe(CLIENT, params)
     return {} if recipe is None else recipe.read(output)
 
 
@@ -183,10 +187,9 @@ def _wrong(workload: str, params: Params) -> Wrong | None:
     if len(given) > 1:
         return Wrong(CLIENT.name, f"one end of a trial is sixbench's: leave {SERVER.name} or {CLIENT.name} out")
     for parameter in given:
-        text = str(params[parameter.column])
-        recipe = RECIPES.get(text)
+        recipe = _recipe(parameter, params)
         if recipe is None:
-            other = other_of(text)
+            other = other_of(str(params[parameter.column]))
             texts = (other.command, *other.files.values())
             lacking = next((word for item in texts if (word := lacks_length(item, params)) is not None), None)
             if lacking is not None:

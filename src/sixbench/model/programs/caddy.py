@@ -54,6 +54,7 @@ RECIPE = Recipe(
     package="caddy",
     side="server",
     doc="caddy, without its administration and without certificates of its own",
+    version=("caddy", "version"),
     command={"tls": _tls, "http": _http},
     unfit={"http": _unfit},
 )

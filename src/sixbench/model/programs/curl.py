@@ -84,6 +84,7 @@ RECIPE = Recipe(
     package="curl",
     side="client",
     doc="curl, one object after the other by one connection",
+    version=("curl", "--version"),
     command={"http": _http},
     unfit={"http": _unfit},
     read=read_transfers,

@@ -73,6 +73,7 @@ RECIPE = Recipe(
     package="dnsperf",
     side="client",
     doc="dnsperf with one thread, whose summary has the mean time and the rate",
+    version=("dnsperf", "-h"),
     command={"dns": _dns},
     unfit={"dns": _unfit},
     feature=_feature,

@@ -115,6 +115,7 @@ class Recipe:
         unfit: by the name of the workload, the parameter that it cannot have and why, as a sentence; None: it can be
             this end.
         feature: the feature that the parameters need; None: any version does.
+        version: the command whose output begins with the program's version; empty: it does not say.
         read: metrics by column in the end of its output. What it does not find there is absent.
     """
 
@@ -126,6 +127,7 @@ class Recipe:
     command: Mapping[str, Callable[[Params], Command]]
     unfit: Mapping[str, Callable[[Params], tuple[str, str] | None]] = field(default_factory=dict)
     feature: Callable[[Params], Feature | None] = lambda params: None
+    version: tuple[str, ...] = ()
     read: Callable[[str], Mapping[str, float]] = _reads_nothing
 
 

@@ -63,6 +63,7 @@ RECIPE = Recipe(
     package="nghttp2-client",
     side="client",
     doc="h2load with one thread, whose summary has the rate and the mean time of an object",
+    version=("h2load", "--version"),
     command={"http": _http},
     unfit={"http": _unfit},
     read=read_summary,

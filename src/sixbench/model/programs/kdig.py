@@ -47,6 +47,7 @@ RECIPE = Recipe(
     package="knot-dnsutils",
     side="client",
     doc="kdig, one question after the other",
+    version=("kdig", "--version"),
     command={"dns": _dns},
     unfit={"dns": _unfit},
 )

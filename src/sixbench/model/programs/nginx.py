@@ -63,6 +63,7 @@ RECIPE = Recipe(
     package="nginx",
     side="server",
     doc="nginx with one process",
+    version=("nginx", "-v"),
     command={"tls": _tls, "http": _http},
     unfit={"http": _unfit},
 )

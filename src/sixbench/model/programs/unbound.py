@@ -67,6 +67,7 @@ RECIPE = Recipe(
     package="unbound",
     side="server",
     doc="unbound with the trial's zone as local data",
+    version=("unbound", "-V"),
     command={"dns": _dns},
     unfit={"dns": _unfit},
 )

@@ -21,9 +21,10 @@ from ..workload import (
 )
 from .applications import IN_FLIGHT, agreed, failures, of_program, same_at_both_ends
 from .common import COUNT, DURATION, SECOND_NS, SHORT_WARMUP, TIMEOUT, histogram, of_one_length, transactions
+from .http_messages import FRAME_BYTES, PREFACE_BYTES
 from .quic_packets import handshake_datagrams, stream_bytes
 from .tls import VERSION
-from .tls_messages import NAME_BYTES, RECORD_BYTES, over_tcp
+from .tls_messages import CHAIN_BYTES, NAME_BYTES, RECORD_BYTES, over_tcp
 
 if TYPE_CHECKING:
     from ..form import Form
@@ -127,11 +128,6 @@ QUESTION_BYTES = 12 + (1 + 12 + 1 + NAME_BYTES + 1) + 4 + 11
 of EDNS (RFC 6891 section 6.1.2)."""
 LENGTH_BYTES = 2
 """The length before a message in a stream (RFC 1035 section 4.2.2, RFC 9250 section 4.2)."""
-CHAIN_BYTES = 1536
-HTTP_FRAME_BYTES = 9
-"""The header of a frame of HTTP/2 (RFC 9113 section 4.1)."""
-PREFACE_BYTES = 24 + HTTP_FRAME_BYTES
-"""The preface of an HTTP/2 connection, with the client's empty settings (RFC 9113 section 3.4)."""
 
 _SESSION_ROUND_TRIPS = {"udp": 0, "tcp": 1, "tls": 2, "https": 2, "quic": 1}
 
@@ -169,7 +165,7 @@ def _exchange(over: str, answer_bytes: int, *, is_new: bool) -> TransactionTraff
         return TransactionTraffic(transport="udp", sent=sent, received=(*received, answered))
     if over == "https":
         # Frames of headers, whose least length depends on what was sent before, and of data.
-        asked, answered = (2 * HTTP_FRAME_BYTES + size for size in messages)
+        asked, answered = (2 * FRAME_BYTES + size for size in messages)
     else:
         asked, answered = (LENGTH_BYTES + size for size in messages)
     sent, received = (), ()
@@ -179,7 +175,7 @@ def _exchange(over: str, answer_bytes: int, *, is_new: bool) -> TransactionTraff
             hello, chain = over_tcp(CHAIN_BYTES)
             sent, received = (hello,), (chain,)
     if over == "https" and is_new:
-        asked, answered = asked + PREFACE_BYTES, answered + HTTP_FRAME_BYTES
+        asked, answered = asked + PREFACE_BYTES, answered + FRAME_BYTES
     return TransactionTraffic(transport="tcp", sent=(*sent, asked), received=(*received, answered), connects=is_new)
 
 

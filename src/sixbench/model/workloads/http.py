@@ -6,12 +6,22 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..expectation import Expectation
 from ..parameter import Parameter, Params, Wrong
-from ..programs import CLIENT, SERVER, checked, without_programs
+from ..programs import CLIENT, SERVER, checked, foretold, without_programs
 from ..quantity import duration, metric, times
 from ..topology import Family
 from ..workload import CONNECTION_PACKETS, Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind
-from .applications import FIRST_BYTE_TIMES, HANDSHAKE_TIMES, IN_FLIGHT, agreed, failures, of_program, same_at_both_ends
+from .applications import (
+    FIRST_BYTE_TIMES,
+    HANDSHAKE_TIMES,
+    IN_FLIGHT,
+    agreed,
+    failures,
+    marks,
+    of_program,
+    same_at_both_ends,
+)
 from .common import (
     COUNT,
     DURATION,
@@ -24,6 +34,7 @@ from .common import (
     rate,
     transactions,
 )
+from .http_theory import PageLoad, expectation_of
 from .tls import VERSION as TLS_VERSION
 
 if TYPE_CHECKING:
@@ -50,6 +61,9 @@ MAX_CONNECTIONS = 512
 """Connections that the agent serves at once."""
 CONNECTIONS = 6
 """Connections to a host by HTTP/1.1 unless given, as browsers open them."""
+STREAMS = 100
+"""Streams of a connection by HTTP/2 and 3 unless given: the least that RFC 9113 section 6.5.2 and RFC 9114 section 6.1
+recommend."""
 
 HTTP_VERSION = Parameter(
     name="version",
@@ -98,7 +112,7 @@ PARALLEL = Parameter(
     minimum=1,
     maximum=256,
     identifying=True,
-    unless_given=f"{CONNECTIONS} connections, or 100 streams",
+    unless_given=f"{CONNECTIONS} connections, or {STREAMS} streams",
 )
 CONNECTION = Parameter(
     name="connection",
@@ -159,6 +173,9 @@ def _summarise(params: Params, client: Result, server: Result) -> TrialMeasureme
     if SERVER.column not in params:
         ours = {"transactions": server["requests"]}
         same_at_both_ends(measured, {"transactions": client["requests"]}, ours, "objects")
+    # TCP's field is the kernel's.
+    sides = {"client": client, "server": server}
+    marks(measured, {side: result for side, result in sides.items() if result.get("ecn") is not None})
     failures(measured, client, "pages")
     return measured
 
@@ -191,6 +208,25 @@ def _rates(measured: TrialMeasurements, client: Result) -> None:
         measured.metrics["cpu_per_request_ns"] = spent_ns / requests
 
 
+def _expects(params: Params) -> Expectation:
+    """The expectation of a page. A HAR file has a number of objects that its name does not tell."""
+    version = str(HTTP_VERSION.of(params))
+    page = PageLoad(
+        version=version,
+        is_secured=_stack(params).is_secured,
+        is_new=CONNECTION.of(params) == "new",
+        objects=None if PAGE.column in params else int(OBJECTS.of(params)),
+        body_bytes=int(OBJECT.of(params)),
+        at_once=int(params.get(PARALLEL.column, CONNECTIONS if version == "1.1" else STREAMS)),
+    )
+    return expectation_of(page)
+
+
+def _completed(params: Params, server: Result) -> float:
+    """The pages that the server's answers make."""
+    return int(server.get("requests", 0)) / int(OBJECTS.of(params))
+
+
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:
     if CLIENT.column in params:
         body_bytes = 0 if PAGE.column in params else int(OBJECT.of(params)) * int(server["requests"])
@@ -207,8 +243,25 @@ def _traffic(params: Params, client: Result, server: Result) -> Traffic:
 def _forms() -> dict[Side, type[Form]]:
     from pydantic import model_validator
 
-    from ..form import Counts, Natural
-    from ..result_form import Histogram, SideResult
+    from ..form import ABSENT, Counts, Natural
+    from ..form import Form as Checked
+    from ..result_form import EcnMarks, Histogram, SideResult
+
+    class ObjectTimes(Checked):
+        """The times of all objects of a page, from its begin."""
+
+        begun_ns: list[Natural]
+        first_byte_ns: list[Natural]
+        ended_ns: list[Natural]
+
+        @model_validator(mode="after")
+        def _in_order(self) -> ObjectTimes:
+            times = (self.begun_ns, self.first_byte_ns, self.ended_ns)
+            if len({len(column) for column in times}) > 1:
+                raise ValueError("the times of a page's objects are not equally many")
+            if any(list(of_object) != sorted(of_object) for of_object in zip(*times, strict=True)):
+                raise ValueError("an object of a page ended before its answer began, or began before it was asked for")
+            return self
 
     class HttpClient(SideResult):
         """The client that loads pages."""
@@ -230,6 +283,8 @@ def _forms() -> dict[Side, type[Form]]:
         protocols: Counts
         versions: Counts
         ciphers: Counts
+        ecn: EcnMarks = ABSENT
+        last_page: ObjectTimes = ABSENT
 
         @model_validator(mode="after")
         def _adds_up(self) -> HttpClient:
@@ -243,6 +298,7 @@ def _forms() -> dict[Side, type[Form]]:
         requests: Natural
         connections: Natural
         failed: Natural
+        ecn: EcnMarks = ABSENT
 
     return {"client": HttpClient, "server": HttpServer}
 
@@ -271,7 +327,7 @@ KIND = WorkloadKind(
         *("connect_mean", "connect_p50", "connect_p99"),
         *(quantity.name for quantity in (*HANDSHAKE_TIMES, *FIRST_BYTE_TIMES, *OBJECT_TIMES, *PAGE_TIMES)),
         *("transactions_rate", "requests_rate", "goodput"),
-        *("page_sent", "page_received", "page_connections", "cpu_per_request"),
+        *("page_sent", "page_received", "page_connections", "cpu_per_request", "wire_sent", "wire_received"),
     ),
     own_metrics=(
         *OBJECT_TIMES,
@@ -296,5 +352,7 @@ KIND = WorkloadKind(
     agent_params=without_programs,
     summarise=_summarise,
     traffic=_traffic,
+    expects=foretold(_expects),
+    completed=_completed,
     results=lambda side, params: (Expected(form=_forms()[side]),),
 )

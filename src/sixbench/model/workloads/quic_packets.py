@@ -17,10 +17,15 @@ SHORT_HEADER_BYTES = 1 + CONNECTION_ID_BYTES + 1
 """First byte, connection ID and the shortest packet number (section 17.3.1)."""
 LONG_HEADER_BYTES = 1 + 4 + 2 * (1 + CONNECTION_ID_BYTES) + 2 + 1
 """First byte, version, both connection IDs, length and the shortest packet number (section 17.2)."""
+SEARCHED_DATAGRAM_BYTES = 1452
+"""The longest payload of UDP that quinn looks for on a path unless it is given another one: what fits a link of 1500 by
+IPv6."""
 STREAM_FRAME_BYTES = 1 + 1 + 4
 """Type, stream ID and an offset of 16 KiB to 1 GiB, in a frame to the end of its packet (section 19.8)."""
 BULK_HEADER_BYTES = SHORT_HEADER_BYTES + TAG_BYTES + STREAM_FRAME_BYTES
 """The part of a full datagram that is no data of a stream."""
+FIRST_STREAM_HEADER_BYTES = SHORT_HEADER_BYTES + TAG_BYTES + 1 + 1
+"""The same at the begin of a stream, whose frame has no offset there."""
 
 _CRYPTO_FRAME_BYTES = 1 + 1 + 1
 
@@ -49,4 +54,4 @@ def handshake_datagrams(chain_bytes: int | None, then_bytes: int = 0) -> tuple[t
 
 def stream_bytes(data_bytes: int) -> int:
     """The least packet with so many bytes of a stream, at its begin."""
-    return SHORT_HEADER_BYTES + TAG_BYTES + 1 + 1 + data_bytes
+    return FIRST_STREAM_HEADER_BYTES + data_bytes

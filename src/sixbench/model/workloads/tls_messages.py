@@ -21,6 +21,8 @@ SESSION_ID_BYTES = 32
 9001 section 8.4)."""
 CHANGE_CIPHER_SPEC_BYTES = 6
 """A record for middleboxes, over TCP alone (appendix D.4)."""
+CHAIN_BYTES = 1536
+"""The certificates of servers whose workload has no parameter for their length."""
 CERTIFICATES = 2
 """The server's own, and that of who signed it."""
 SIGNATURE_BYTES = 68

@@ -18,6 +18,7 @@ from .packets import LinkEvidence, OnLinks, PacketSum, Stack
 from .processors import ProcessorSum
 from .programs import ProgramSum
 from .sessions import SessionSum
+from .transactions import TransactionSum
 from .translators import TranslatorSum
 from .tunnels import TunnelSum
 
@@ -41,6 +42,7 @@ SUMS: tuple[type[EvidenceSum], ...] = (
     TunnelSum,
     TranslatorSum,
     SessionSum,
+    TransactionSum,
     ProgramSum,
     FragmentSum,
     LossSum,

@@ -107,20 +107,29 @@ class PacketSum(EvidenceSum):
         self.packets: list[OnLinks] = []
         self._links: dict[str, _LinkSum] = {}
         self._middle: str | None = None
+        self._most_bytes = -1
 
     def add(self, trial: TrialRecord) -> None:
         evidence = trial.evidence
         segments = evidence.segments or ()
-        on_links = [(segment, _stacks(segment.packets)) for segment in segments]
-        for segment, stacks in on_links:
-            self._links.setdefault(segment.link, _LinkSum(segment)).add(segment, stacks)
+        largest = []
+        for segment in segments:
+            stacks = _stacks(segment.packets)
+            link = self._links.get(segment.link)
+            if link is None:
+                link = self._links[segment.link] = _LinkSum(segment)
+            link.add(segment, stacks)
+            stack = _largest(segment, stacks)
+            if stack is not None:
+                largest.append((segment.link, stack))
         if self._middle is None and segments:
             index = evidence.middle or 0
             self._middle = segments[index if index < len(segments) else 0].link
         _add(self.families, evidence.families or {})
-        packets = _packets(on_links)
-        if _most_bytes(packets) > _most_bytes(self.packets):
-            self.packets = packets
+        most_bytes = max((stack.total_bytes for _, stack in largest), default=-1)
+        if most_bytes > self._most_bytes:
+            self._most_bytes = most_bytes
+            self.packets = _packets(largest)
 
     @cached_property
     def links(self) -> list[LinkEvidence]:
@@ -154,7 +163,7 @@ class _LinkSum:
         self.captured = self.not_captured = 0
         self.max_ip_bytes: int | None = None
 
-    def add(self, segment: Segment, stacks: Iterable[tuple[KeptPacket, Stack]]) -> None:
+    def add(self, segment: Segment, stacks: _Stacks) -> None:
         """`stacks`: those of the segment's packets."""
         if segment.claimed is not None:
             self.claimed.setdefault(segment.claimed)
@@ -184,70 +193,90 @@ class _LinkSum:
         )
 
 
-_Stacks = Sequence[tuple[KeptPacket, Stack]]
-"""Packets, each with its headers."""
+_Stacks = Sequence[tuple[str, Stack]]
+"""Packets, each with the name of its headers, as a path claims them, and its stack."""
 
 
-def _packets(on_links: Iterable[tuple[Segment, _Stacks]]) -> list[OnLinks]:
-    """The largest packet of a trial with each stack of the way."""
+def _packets(largest: Iterable[tuple[str, Stack]]) -> list[OnLinks]:
+    """The largest packet of a trial with each stack of the way, of the largest on each link."""
     results: dict[str, OnLinks] = {}
-    for segment, stacks in on_links:
-        stack = _largest(segment, stacks)
-        if stack is None:
-            continue
+    for link, stack in largest:
         known = results.get(stack.text)
-        links = (*(known.links if known else ()), segment.link)
+        links = (*(known.links if known else ()), link)
         larger = known.stack if known and known.stack.total_bytes >= stack.total_bytes else stack
         results[stack.text] = OnLinks(links=links, stack=larger)
     return list(results.values())
 
 
-def _most_bytes(packets: Sequence[OnLinks]) -> int:
-    return max((packet.stack.total_bytes for packet in packets), default=-1)
-
-
 def _largest(segment: Segment, stacks: _Stacks) -> Stack | None:
     """The largest packet of a link that is what the path claims there; of all its packets where none is."""
-    claimed = [stack for packet, stack in stacks if _headers_name(packet) == segment.claimed]
+    claimed = [stack for name, stack in stacks if name == segment.claimed]
     return max(claimed or [stack for _, stack in stacks], key=lambda stack: stack.total_bytes, default=None)
-
-
-def _headers_name(packet: KeptPacket) -> str:
-    return in_vlan(stack_name(layer.kind for layer in packet.layers), vlan_id_of(packet.layers))
 
 
 def _stacks(packets: Iterable[KeptPacket]) -> _Stacks:
     """Packets with their headers, without those of which no header was decoded."""
     pairs = []
     for packet in packets:
-        headers = tuple(
-            _layer(
-                layer.kind,
-                layer.bytes,
-                isinstance(layer, IpHeader) and layer.fragment is not None and layer.fragment.is_atomic,
-            )
-            for layer in packet.layers
-            if layer.kind not in _REMAINDERS
+        shape = tuple(
+            [
+                (
+                    layer.kind,
+                    layer.bytes,
+                    isinstance(layer, IpHeader) and layer.fragment is not None and layer.fragment.is_atomic,
+                )
+                for layer in packet.layers
+            ]
         )
-        if headers:
+        headers = _headers(shape)
+        if headers.layers:
             last = packet.layers[-1]
             payload_bytes = last.payload_bytes if isinstance(last, TransportHeader | IcmpHeader) else None
-            if all(header.bytes is not None for header in headers):
+            if headers.bytes is not None:
                 # A header gives the payload of the whole datagram, and this packet may be a fragment of it.
-                payload_bytes = max(0, packet.wire_bytes - sum(header.bytes or 0 for header in headers))
-            pairs.append((packet, _stack(headers, payload_bytes)))
+                payload_bytes = max(0, packet.wire_bytes - headers.bytes)
+            pairs.append((in_vlan(headers.name, vlan_id_of(packet.layers)), _stack(shape, payload_bytes)))
     return pairs
 
 
-@lru_cache(maxsize=4096)
-def _layer(kind: str, size_bytes: int | None, is_atomic: bool) -> PacketHeader:
-    return PacketHeader(name=words.protocol(kind), bytes=size_bytes, is_atomic=is_atomic)
+_Shape = tuple[tuple[str, int | None, bool], ...]
+"""The kind of each layer of a packet, its size, and whether it is of an atomic fragment. The packets of a run have few
+shapes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Headers:
+    """The headers of all packets of a shape.
+
+    Attributes:
+        name: of those that tell paths apart.
+        bytes: the size of all of them; None where one is not known.
+    """
+
+    layers: tuple[PacketHeader, ...]
+    name: str
+    bytes: int | None
 
 
 @lru_cache(maxsize=4096)
-def _stack(layers: tuple[PacketHeader, ...], payload_bytes: int | None) -> Stack:
+def _headers(shape: _Shape) -> _Headers:
+    layers = tuple(
+        PacketHeader(name=words.protocol(kind), bytes=size_bytes, is_atomic=is_atomic)
+        for kind, size_bytes, is_atomic in shape
+        if kind not in _REMAINDERS
+    )
+    sizes = [layer.bytes for layer in layers]
+    return _Headers(
+        layers=layers,
+        name=stack_name(kind for kind, _, _ in shape),
+        bytes=None if None in sizes else sum(size or 0 for size in sizes),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _stack(shape: _Shape, payload_bytes: int | None) -> Stack:
     """A stack once, however many packets have it."""
-    return Stack(layers=layers, payload_bytes=payload_bytes)
+    return Stack(layers=_headers(shape).layers, payload_bytes=payload_bytes)
 
 
 def _add(total: dict[str, int], counts: Mapping[str, int]) -> None:

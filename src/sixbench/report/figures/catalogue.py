@@ -22,6 +22,7 @@ from . import (
     rfc,
     sweep,
     timeline,
+    waterfall,
 )
 from .data import Context
 from .drawing import Drawing, slug
@@ -39,6 +40,7 @@ def drawings(run: Run, analysis: Analysis) -> list[Drawing]:
         *forest.drawings(context, analysis),
         *distribution.drawings(context, run),
         *timeline.drawings(context, run),
+        *waterfall.drawings(context, run),
     ]
     for workload in dict.fromkeys(item.workload for item in items):
         of_workload = [item for item in items if item.workload == workload]
