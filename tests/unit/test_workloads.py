@@ -53,10 +53,11 @@ OF_ONE_WORKLOAD = (
     "plan/measure_options.py",
     "report/evidence/fragments.py",
     "report/figures/path_mtu.py",
+    "report/figures/waterfall.py",
     "ui/two_machines.py",
 )
-"""Files that are about certain workloads: the letters of iperf3, and those that show path MTUs and the fragments of
-datagrams."""
+"""Files that are about certain workloads: the letters of iperf3, and those that show path MTUs, the fragments of
+datagrams, and the objects of a page."""
 
 
 def test_no_layer_asks_which_workload_it_has() -> None:
