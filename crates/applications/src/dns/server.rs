@@ -87,9 +87,8 @@ pub fn serve(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Resul
             RuntimeServer::start(NAME, port, Some(authority), cancel, move |mut orders| async move {
                 let answering = answering();
                 let (quic, _) = listening.open()?;
-                let (_, open) = quic::accept(&quic, &trial, false, &answering, &answering.served, &mut orders).await;
-                // The client has ended: what is still open is a stranger's, or was given up.
-                drop(open);
+                let (finish, open) = quic::accept(&quic, &trial, false, &answering, &answering.served, &mut orders).await;
+                quic::part(open, &finish).await;
                 Ok(answering.result())
             })
         }

@@ -46,9 +46,8 @@ pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result
         let (port, authority) = (listening.port, listening.authority.clone());
         return RuntimeServer::start(NAME, port, Some(authority), cancel, move |mut orders| async move {
             let (serving, (quic, marks)) = (Serving::new(&trial, &settings), listening.open()?);
-            let (_, open) = quic::accept(&quic, &trial, false, &serving, &serving.served, &mut orders).await;
-            // The client has ended: what is still open is a stranger's, or was given up.
-            drop(open);
+            let (finish, open) = quic::accept(&quic, &trial, false, &serving, &serving.served, &mut orders).await;
+            quic::part(open, &finish).await;
             Ok(serving.result(Some(marks.marks())))
         });
     }

@@ -13,6 +13,9 @@ use tokio::time::timeout;
 use crate::accepting::{MAX_OPEN, Unserved, increase};
 use crate::server::Orders;
 
+/// Longest wait for closes on a path of which nothing is known.
+const LONGEST_PARTING: Duration = Duration::from_secs(2);
+
 /// Counts of a server of QUIC beside the connections that it served.
 #[derive(Debug, Default)]
 pub struct Served {
@@ -30,8 +33,8 @@ pub trait Handle: 'static {
     fn handle(self: Rc<Self>, connecting: Connecting) -> impl Future<Output = ()>;
 }
 
-/// Accepts connections until the order to finish, and gives that order. Connections that are open then are left to
-/// whoever drops the tasks.
+/// Accepts connections until the order to finish, and gives that order, with the tasks of connections that are open
+/// then. [`part`] ends them.
 ///
 /// # Arguments
 /// - `retries`: whether a client has to repeat a token before it is answered.
@@ -56,6 +59,13 @@ pub async fn accept<H: Handle>(
             finish = orders.finish() => return (finish, open),
         }
     }
+}
+
+/// Waits for the closes of the client, which has ended, while they may be on their way: a socket that is closed earlier
+/// answers them with errors, which would reach the next trial. What is open afterwards is a stranger's, or was given up.
+pub async fn part(mut open: JoinSet<()>, finish: &Finish) {
+    let longest = finish.first_silence_ns.map_or(LONGEST_PARTING, Duration::from_nanos);
+    let _ = timeout(longest, async { while open.join_next().await.is_some() {} }).await;
 }
 
 /// Waits until the client has asked for a name of the trial's; `is_ours` is set then.

@@ -18,7 +18,7 @@ use sixbench_traffic::error::bad_params;
 use sixbench_traffic::socket::Buffers;
 use sixbench_traffic::{Certificate, ConnectionLogs, Endpoint, Error, Result, datagram_socket};
 
-pub use accepting::{Handle, Served, accept, greet, shake_hands};
+pub use accepting::{Handle, Served, accept, greet, part, shake_hands};
 pub use failure::of_connection;
 pub use marks::{MarkCount, Marks};
 

@@ -33,9 +33,8 @@ pub fn serve(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Resul
         let (quic, marks) = listening.open()?;
         let answering = Rc::new(Answering { longest, transactions: Cell::new(0), served: Served::default() });
         let served = &answering.served;
-        let (_, open) = quic::accept(&quic, &endpoint, retry, &answering, served, &mut orders).await;
-        // The client has ended: what is still open is a stranger's, or was given up.
-        drop(open);
+        let (finish, open) = quic::accept(&quic, &endpoint, retry, &answering, served, &mut orders).await;
+        quic::part(open, &finish).await;
         Ok(ServerResult {
             transactions: answering.transactions.get(),
             connections: served.connections.get(),

@@ -1,11 +1,18 @@
 use std::net::{Ipv4Addr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
 
+use quinn::VarInt;
 use serde_json::json;
-use sixbench_traffic::{Cancel, Code, Endpoint, Workload};
+use sixbench_traffic::socket::Buffers;
+use sixbench_traffic::{Cancel, Code, Endpoint, Finish, Workload};
 use sixbench_wire::token::Token;
 
 use super::QuicConnect;
 use crate::loopback::{LOOPBACK, client_of, endpoint, finish, run, serve};
+use crate::{name, quic, runtime, trust};
 use sixbench_traffic::params::SECOND_NS;
 
 #[test]
@@ -74,4 +81,33 @@ fn a_server_without_a_peer_is_refused() {
     let anybody = Endpoint { peer: Ipv4Addr::UNSPECIFIED.into(), ..endpoint(LOOPBACK[0], 0, None) };
     let refused = Workload::serve(&QuicConnect, &anybody, &json!({"count": 1}), &Cancel::default()).err().unwrap();
     assert_eq!(refused.code, Code::BadParams);
+}
+
+#[test]
+fn a_server_ends_after_the_close_that_is_on_its_way() {
+    let server = serve(&QuicConnect, LOOPBACK[1], &json!({"count": 1}));
+    let client = client_of(&*server, LOOPBACK[1]);
+    let closed = Arc::new(AtomicBool::new(false));
+    let (opening, opened) = mpsc::channel();
+    let closing = Arc::clone(&closed);
+    let closer = thread::spawn(move || {
+        runtime::block_on(&Cancel::default(), async {
+            let (quic, _) = quic::client(&client, Buffers::default())?;
+            let (tls, _) = trust::client_of("test", &client)?;
+            let config = quic::client_config(tls, quic::PROTOCOL, quic::short_transport(), &client.logs)?;
+            let name = name::of_trial(&client.token);
+            let connection = quic.connect_with(config, quic::peer(&client), &name).unwrap().await.unwrap();
+            opening.send(()).unwrap();
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            closing.store(true, Ordering::SeqCst);
+            connection.close(VarInt::from_u32(0), b"");
+            quic.wait_idle().await;
+            Ok(())
+        })
+    });
+    opened.recv().unwrap();
+    let order = Finish { timeout_ns: SECOND_NS, first_silence_ns: Some(60 * SECOND_NS), ..Finish::default() };
+    server.finish(&order).unwrap();
+    assert!(closed.load(Ordering::SeqCst));
+    closer.join().unwrap().unwrap();
 }

@@ -210,13 +210,28 @@ impl<'a> Sending<'a> {
     }
 }
 
+/// The bytes that were written until the server stopped the stream, which is reset then: nothing more of it is sent.
+/// A write alone does not see the stop while the send window is full, which it may stay: what is lost after a stop is
+/// not sent again.
 async fn write_until_stopped(stream: &mut SendStream) -> std::io::Result<u64> {
     let mut sent = 0;
+    let stopped = stream.stopped();
+    tokio::pin!(stopped);
     loop {
-        match stream.write(&PAYLOAD).await {
-            Ok(bytes) => sent += bytes as u64,
-            Err(WriteError::Stopped(_)) => return Ok(sent),
-            Err(error) => return Err(error.into()),
+        tokio::select! {
+            biased;
+            code = &mut stopped => {
+                code.map_err(std::io::Error::from)?;
+                // It is open, as it was never finished.
+                let _ = stream.reset(VarInt::from_u32(0));
+                return Ok(sent);
+            }
+            bytes = stream.write(&PAYLOAD) => match bytes {
+                Ok(bytes) => sent += bytes as u64,
+                // The stop is known in the next round.
+                Err(WriteError::Stopped(_)) => {}
+                Err(error) => return Err(error.into()),
+            },
         }
     }
 }

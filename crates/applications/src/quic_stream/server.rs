@@ -41,7 +41,7 @@ pub fn serve(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Resul
             while receiving.received.borrow().is_none() && open.join_next().await.is_some() {}
         })
         .await;
-        drop(open);
+        quic::part(open, &finish).await;
         let received = receiving
             .received
             .take()
