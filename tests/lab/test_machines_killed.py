@@ -30,5 +30,5 @@ def test_whatever_is_killed_nothing_is_lost_and_nothing_left_over(tmp_path: Path
     )
     assert done.returncode == 0, done.stdout + done.stderr
     tally = json.loads((tmp_path / "machines.json").read_text())["ways"][method]
-    assert sorted(tally["kills"].items()) == [(victim, 1) for victim in VICTIMS[method]]
+    assert tally["kills"] == dict.fromkeys(VICTIMS[method], 1)
     assert tally["acknowledged"] > 0
