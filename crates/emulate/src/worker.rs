@@ -32,8 +32,11 @@ use crate::spec::{Impairments, Spec};
 use crate::waiter::{Rest, Waiter};
 use crate::{Error, Result};
 
-/// Packets in one system call.
+/// Packets that are received in one system call.
 const BATCH: usize = 32;
+/// Packets that are sent in one. Each takes its way to the next node's socket before the call returns, up to 30 us, and
+/// packets of the other direction wait so long.
+const SENT_AT_ONCE: usize = 8;
 /// Most events that are read at once.
 const EVENTS: usize = 32;
 /// The event of the orders; those of links are the numbers of their lines.
@@ -385,7 +388,7 @@ impl Work {
         while let Some(first) = self.departures.take_due(now_ns) {
             let line = first.line;
             self.sending.push(first);
-            while self.sending.len() < BATCH {
+            while self.sending.len() < SENT_AT_ONCE {
                 match self.departures.take_due(now_ns) {
                     Some(next) if next.line == line => self.sending.push(next),
                     Some(next) => {
