@@ -18,6 +18,7 @@ use nix::unistd::pipe2;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sixbench_measure::clock;
+use sixbench_measure::sys::scheduling::RealTime;
 use sixbench_wire::Span;
 use sixbench_wire::layers::{Layers, Link, outermost_addresses};
 
@@ -182,8 +183,14 @@ impl Recorder {
         let mut record = Record::default();
         let started_ns = match self.started_ns {
             Some(started_ns) => started_ns,
-            None if self.wait(None, self.start.after_ns)? => return Ok(record),
-            None => self.open()?,
+            None => {
+                // It begins in the midst of a trial, whose threads may leave no time of the processor to others.
+                let _first = RealTime::ask();
+                if self.wait(None, self.start.after_ns)? {
+                    return Ok(record);
+                }
+                self.open()?
+            }
         };
         record.started_ns = Some(started_ns);
         record.ended = self.fill(&mut record, started_ns.saturating_add(self.start.max_ns))?;
