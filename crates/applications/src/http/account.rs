@@ -15,7 +15,7 @@ use crate::quic::Marks;
 pub struct Opening {
     /// Time until TCP's handshake was over; absent over QUIC.
     pub connect_ns: Option<u64>,
-    /// Time from then, or from the begin, until the client had verified the server; absent without TLS.
+    /// Time from then, or from the start, until the client had verified the server; absent without TLS.
     pub handshake_ns: Option<u64>,
 }
 

@@ -307,7 +307,7 @@ OBJECT_TIMES = tuple(
     times("object", "Time from the request for an object until all of it is there", "RFC 9110", "mean", "p50", "p99")
 )
 PAGE_TIMES = tuple(
-    times("page", "Time from the begin of a page until all its objects are there", "RFC 9110", "mean", "p50", "p99")
+    times("page", "Time from the start of a page until all its objects are there", "RFC 9110", "mean", "p50", "p99")
 )
 
 KIND = WorkloadKind(

@@ -25,7 +25,7 @@ STREAM_FRAME_BYTES = 1 + 1 + 4
 BULK_HEADER_BYTES = SHORT_HEADER_BYTES + TAG_BYTES + STREAM_FRAME_BYTES
 """The part of a full datagram that is no data of a stream."""
 FIRST_STREAM_HEADER_BYTES = SHORT_HEADER_BYTES + TAG_BYTES + 1 + 1
-"""The same at the begin of a stream, whose frame has no offset there."""
+"""The same at the start of a stream, whose frame has no offset there."""
 
 _CRYPTO_FRAME_BYTES = 1 + 1 + 1
 

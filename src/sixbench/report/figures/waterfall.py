@@ -32,13 +32,13 @@ _WAITING_ALPHA = 0.35
 
 _CAPTION = (
     "The last page that a trial loaded, of the valid trial whose page time is the median of its path. Each object is a "
-    "line from its request to its end, pale until its answer began. Time counts from the begin of the page."
+    "line from its request to its end, pale until its answer began. Time counts from the start of the page."
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Load:
-    """The page load that is drawn of a path: the times of its objects from the begin of the page."""
+    """The page load that is drawn of a path: the times of its objects from the start of the page."""
 
     path: PathStyle
     begun_ns: list[int]
