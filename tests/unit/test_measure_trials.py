@@ -13,6 +13,17 @@ from typing import Any
 
 import pytest
 from reasons import kinds, of_agents, texts
+from workload_results import (
+    DNS_CLIENT,
+    DNS_SERVER,
+    HTTP_CLIENT,
+    HTTP_SERVER,
+    QUIC_CLIENT,
+    QUIC_RECEIVER,
+    QUIC_SENDER,
+    QUIC_SERVER,
+    TLS_CLIENT,
+)
 
 from sixbench.agent import AgentHub
 from sixbench.analysis import analyse
@@ -257,6 +268,30 @@ def test_a_generator_that_lags_is_the_limit() -> None:
     assert verdict.status == "invalid"
     assert kinds(verdict.reasons) == [ReasonKind.TESTER_LIMITED]
     assert verdict.reasons[0].text.startswith("the sender sent 98 datagrams/s where 200 were asked for")
+
+
+@pytest.mark.parametrize(
+    ("workload", "params", "client", "server", "metric"),
+    [
+        ("tls", {}, TLS_CLIENT, {"transactions": 4, "early": 0, "failed": 0}, "handshake_p50_ns"),
+        ("quic-connect", {}, QUIC_CLIENT, QUIC_SERVER, "first_byte_p50_ns"),
+        ("quic-stream", {}, QUIC_SENDER, QUIC_RECEIVER, "goodput_bps"),
+        ("http", {}, HTTP_CLIENT, HTTP_SERVER, "page_p50_ns"),
+        ("dns", {"over": "tls"}, DNS_CLIENT, DNS_SERVER, "transaction_p50_ns"),
+    ],
+)
+def test_applications_are_judged_as_in_a_lab_but_for_the_packets(
+    workload: str, params: dict[str, Any], client: dict[str, Any], server: dict[str, Any], metric: str
+) -> None:
+    verdict = assess(WORKLOADS[workload], params, client, server)
+    assert (verdict.status, verdict.reasons) == ("ok", [])
+    assert metric in verdict.measured.metrics
+    assert not [name for name in verdict.measured.metrics if name.startswith("wire_")], "nobody saw packets"
+
+
+def test_an_application_that_fell_back_is_invalid() -> None:
+    verdict = assess(WORKLOADS["http"], {"version": "3"}, HTTP_CLIENT, HTTP_SERVER)
+    assert kinds(verdict.reasons) == [ReasonKind.OTHER_PROTOCOL]
 
 
 def test_a_mistake_of_ours_in_judging_is_no_fault_of_the_agents() -> None:
