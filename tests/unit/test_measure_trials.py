@@ -373,6 +373,16 @@ def test_interval_lines_as_iperf3_has_them() -> None:
     assert cells[4][:7] == ["0.00-2.00", "s", "178.8", "MiB", "750.0", "Mbit/s", "5"]
 
 
+def test_a_quic_stream_has_one_table_of_intervals() -> None:
+    series: dict[str, dict[str, list[float]]] = {
+        "client": {"t_ns": [1e9, 2e9, 2.1e9], "rtt_ns": [1e6, 3e6, 5e6], "cwnd_bytes": [9, 9, 9]},
+        "server": {"t_ns": [1e9, 2e9], "bytes": [125e6, 62.5e6]},
+    }
+    lines = measure_text.intervals(record("ipv4", 1, 1e9, workload="quic-stream"), series).splitlines()
+    assert [lines[0].split(), len(lines)] == [["Interval", "Transfer", "Bitrate", "RTT"], 5]
+    assert lines[2].split()[-4:] == ["500.0", "Mbit/s", "3.000", "ms"]
+
+
 def test_an_interval_of_no_length_has_no_rate() -> None:
     alone = {"receiver": {"t_ns": [0.0], "bytes": [1400.0], "datagrams": [1.0], "transactions": [1.0]}}
     lines = measure_text.intervals(record("ipv4", 1, 1e9, workload="udp-stream"), alone).splitlines()
