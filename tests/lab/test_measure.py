@@ -176,6 +176,30 @@ def test_letters(pair: Callable[..., Pair], family: int) -> None:
         assert ping["client"]["received"] >= 1
 
 
+@pytest.mark.parametrize(
+    ("workload", "settings", "protocol", "answers", "metric"),
+    [
+        ("http", ("version=3", "objects=3"), "h3", 15, "page_p50_ns"),
+        ("dns", ("over=tls",), "dot", 5, "transaction_p50_ns"),
+    ],
+)
+def test_applications_in_both_families(
+    pair: Callable[..., Pair], workload: str, settings: tuple[str, ...], protocol: str, answers: int, metric: str
+) -> None:
+    machines = pair()
+    words = [word for setting in settings for word in ("--set", setting)]
+    with machines.serving():
+        document = machines.document(
+            machines.both, "-46", "--workload", workload, *words, "-k", "5", "-O", "0", "--blocks", "1"
+        )
+    assert sorted(trial["path"] for trial in document["trials"]) == ["ipv4", "ipv6"]
+    for trial in document["trials"]:
+        assert trial["client"]["protocols"] == {protocol: answers}
+        assert trial["metrics"][metric] > 0
+        assert trial["server"]["strays"] == {"connections": 0, "datagrams": 0}
+        assert trial["evidence"]["server"] == machines.server[4 if trial["path"] == "ipv4" else 6]
+
+
 @pytest.mark.parametrize("family", [4, 6])
 def test_datagrams_from_the_server(pair: Callable[..., Pair], family: int) -> None:
     machines = pair()
@@ -231,6 +255,7 @@ def test_what_cannot_be_said_in_one_sentence(pair: Callable[..., Pair], tmp_path
             "no such family": (3, machines.measure(host, "-6", *SHORT)),
             "over a limit": (3, machines.measure(host, "-t", "60")),
             "unlimited": (3, machines.measure(host, "-u", "-b", "0")),
+            "pages over a limit": (3, machines.measure(host, "--workload", "http", "-l", "1G", "--set", "objects=9")),
             "a letter": (2, machines.measure(host, "-u", "-M", "1000")),
         }
         assert machines.measure(host, *SHORT).returncode == 0, "nothing of this harmed the server"
@@ -240,6 +265,7 @@ def test_what_cannot_be_said_in_one_sentence(pair: Callable[..., Pair], tmp_path
         assert len(done.stderr.splitlines()) == 1, what
         assert "Traceback" not in done.stderr
     assert "max-duration" in output["over a limit"][1].stderr
+    assert "max-rate" in output["pages over a limit"][1].stderr
 
 
 def link_local(machines: Pair, node: str, device: str) -> str:

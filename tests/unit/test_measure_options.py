@@ -15,6 +15,7 @@ pytestmark = pytest.mark.computes
 
 TCP = {"duration_ns": 10 * 10**9, "warmup_ns": 500_000_000, "interval_ns": 10**9}
 UDP = TCP | {"datagram_bytes": 1400, "rate_bps": 10**6}
+APPLICATION = {"duration_ns": 10 * 10**9, "warmup_ns": 50_000_000}
 
 
 def params(**options: Any) -> dict[str, Scalar]:
@@ -64,6 +65,24 @@ def params(**options: Any) -> dict[str, Scalar]:
             {"duration_ns": 10 * 10**9, "warmup_ns": 50_000_000, "interval_ns": 200_000_000, "payload_bytes": 100},
         ),
         (
+            {"workload": "http", "settings": ("version=3", "objects=60"), "length": "30K", "parallel": 10},
+            APPLICATION | {"version": "3", "objects": 60, "object_bytes": 30_720, "parallel": 10},
+        ),
+        (
+            {"workload": "http", "settings": ("version=1.1", "tls=none", "connection=kept"), "blockcount": 9},
+            {"version": "1.1", "tls": "none", "connection": "kept", "count": 9},
+        ),
+        (
+            {"workload": "dns", "settings": ("over=tls", "in-flight=4"), "time": "5"},
+            APPLICATION | {"over": "tls", "in_flight": 4, "duration_ns": 5 * 10**9},
+        ),
+        ({"workload": "tls", "settings": ("session=resumed",)}, APPLICATION | {"session": "resumed"}),
+        ({"workload": "quic-connect", "settings": ("session=0-rtt",)}, APPLICATION | {"session": "0-rtt"}),
+        (
+            {"workload": "quic-stream", "bytes": "1M", "congestion": "bbr", "window": "1M"},
+            {"bytes": 2**20, "congestion": "bbr", "sndbuf_bytes": 2**20, "rcvbuf_bytes": 2**20, "interval_ns": 10**9},
+        ),
+        (
             {"udp": True, "settings": ("df=set", "rate=50pps")},
             TCP | {"datagram_bytes": 1400, "df": "set", "rate_pps": 50},
         ),
@@ -101,6 +120,11 @@ def test_trials_that_are_compared_are_short() -> None:
         ({"settings": ("streams=[4",)}, "--set"),
         ({"settings": ("streams=4",), "parallel": 4}, "streams is given twice"),
         ({"udp": True, "settings": ("trace=a.pcap",)}, "trace is a file"),
+        ({"workload": "http", "settings": ("page=a.har",)}, "page is a file, and only experiments can name files"),
+        ({"workload": "dns", "settings": ("server=unbound",)}, "server is a program in a node, which only experiments"),
+        ({"workload": "http", "settings": ("version=3", "tls=none")}, "HTTP/3 has no form without TLS"),
+        ({"workload": "dns", "parallel": 4}, "-P: dns has no streams"),
+        ({"workload": "tls", "reverse": True}, "-R: tls has no direction"),
         ({"udp": True, "settings": ("df=maybe",)}, "is not one of"),
         ({"time": "86400", "interval": "0.001"}, "a series of 86400000 intervals is too long"),
     ],
@@ -115,7 +139,8 @@ MEASURED = [name for name, kind in WORKLOADS.items() if kind.needs_network is No
 
 def test_every_workload_of_one_flow_of_one_family_can_be_named() -> None:
     streams, answers = ("tcp-stream", "udp-stream"), ("tcp-rr", "udp-rr", "tcp-connect", "tcp-crr")
-    assert {*streams, *answers, "connections", "tls", "ping", "pmtu"} == set(MEASURED)
+    applications = ("tls", "quic-connect", "quic-stream", "http", "dns")
+    assert {*streams, *answers, *applications, "connections", "ping", "pmtu"} == set(MEASURED)
     assert [workload_of_options(MeasureOptions(workload=name), (4, 6)).kind for name in MEASURED] == MEASURED
 
 

@@ -13,6 +13,17 @@ from typing import Any
 
 import pytest
 from reasons import kinds, of_agents, texts
+from workload_results import (
+    DNS_CLIENT,
+    DNS_SERVER,
+    HTTP_CLIENT,
+    HTTP_SERVER,
+    QUIC_CLIENT,
+    QUIC_RECEIVER,
+    QUIC_SENDER,
+    QUIC_SERVER,
+    TLS_CLIENT,
+)
 
 from sixbench.agent import AgentHub
 from sixbench.analysis import analyse
@@ -259,6 +270,30 @@ def test_a_generator_that_lags_is_the_limit() -> None:
     assert verdict.reasons[0].text.startswith("the sender sent 98 datagrams/s where 200 were asked for")
 
 
+@pytest.mark.parametrize(
+    ("workload", "params", "client", "server", "metric"),
+    [
+        ("tls", {}, TLS_CLIENT, {"transactions": 4, "early": 0, "failed": 0}, "handshake_p50_ns"),
+        ("quic-connect", {}, QUIC_CLIENT, QUIC_SERVER, "first_byte_p50_ns"),
+        ("quic-stream", {}, QUIC_SENDER, QUIC_RECEIVER, "goodput_bps"),
+        ("http", {}, HTTP_CLIENT, HTTP_SERVER, "page_p50_ns"),
+        ("dns", {"over": "tls"}, DNS_CLIENT, DNS_SERVER, "transaction_p50_ns"),
+    ],
+)
+def test_applications_are_judged_as_in_a_lab_but_for_the_packets(
+    workload: str, params: dict[str, Any], client: dict[str, Any], server: dict[str, Any], metric: str
+) -> None:
+    verdict = assess(WORKLOADS[workload], params, client, server)
+    assert (verdict.status, verdict.reasons) == ("ok", [])
+    assert metric in verdict.measured.metrics
+    assert not [name for name in verdict.measured.metrics if name.startswith("wire_")], "nobody saw packets"
+
+
+def test_an_application_that_fell_back_is_invalid() -> None:
+    verdict = assess(WORKLOADS["http"], {"version": "3"}, HTTP_CLIENT, HTTP_SERVER)
+    assert kinds(verdict.reasons) == [ReasonKind.OTHER_PROTOCOL]
+
+
 def test_a_mistake_of_ours_in_judging_is_no_fault_of_the_agents() -> None:
     with pytest.raises(KeyError):
         assess(WORKLOADS["tcp-rr"], {}, {"transactions": 3}, {})
@@ -336,6 +371,16 @@ def test_interval_lines_as_iperf3_has_them() -> None:
     assert cells[1] == ["0.00-1.00", "s", "119.2", "MiB", "1.000", "Gbit/s", "3", "1.000", "ms", "10"]
     assert cells[2][-4:] == ["2", "3.000", "ms", "20"]
     assert cells[4][:7] == ["0.00-2.00", "s", "178.8", "MiB", "750.0", "Mbit/s", "5"]
+
+
+def test_a_quic_stream_has_one_table_of_intervals() -> None:
+    series: dict[str, dict[str, list[float]]] = {
+        "client": {"t_ns": [1e9, 2e9, 2.1e9], "rtt_ns": [1e6, 3e6, 5e6], "cwnd_bytes": [9, 9, 9]},
+        "server": {"t_ns": [1e9, 2e9], "bytes": [125e6, 62.5e6]},
+    }
+    lines = measure_text.intervals(record("ipv4", 1, 1e9, workload="quic-stream"), series).splitlines()
+    assert [lines[0].split(), len(lines)] == [["Interval", "Transfer", "Bitrate", "RTT"], 5]
+    assert lines[2].split()[-4:] == ["500.0", "Mbit/s", "3.000", "ms"]
 
 
 def test_an_interval_of_no_length_has_no_rate() -> None:

@@ -43,6 +43,14 @@ def checked(client: TestClient, **asked: Any) -> dict[str, Any]:
             {"options": "--workload tcp-rr --set message=1KiB --blocks 3"},
             "sixbench measure server.example --workload tcp-rr --set message=1KiB --blocks 3",
         ),
+        (
+            {"options": "-46 --workload http --set version=3 --set objects=10"},
+            "sixbench measure server.example -46 --workload http --set version=3 --set objects=10",
+        ),
+        (
+            {"options": "--workload quic-stream"},
+            "sixbench measure server.example --workload quic-stream -i 0.2",
+        ),
     ],
 )
 def test_letters_are_those_of_the_command(client: TestClient, asked: dict[str, Any], command: str) -> None:

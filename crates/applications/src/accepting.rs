@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use rustls::ServerConfig;
 use rustls::server::Acceptor;
-use sixbench_traffic::Endpoint;
 use sixbench_traffic::strays::Strays;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -16,8 +15,9 @@ use tokio::time::sleep;
 use tokio_rustls::server::TlsStream;
 use tokio_rustls::{LazyConfigAcceptor, StartHandshake};
 
+use crate::door::{Door, Waiting};
+use crate::name;
 use crate::server::Orders;
-use crate::{connecting, name};
 
 /// Connections at the same time, those of strangers included.
 pub const MAX_OPEN: usize = 512;
@@ -25,25 +25,32 @@ pub const MAX_OPEN: usize = 512;
 const BACK_OFF: Duration = Duration::from_millis(10);
 
 /// Counts of what was not served.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Unserved {
-    /// Connections from other addresses, or for another name.
-    pub strays: Cell<u64>,
-    /// Datagrams likewise.
-    pub stray_datagrams: Cell<u64>,
+    /// Counts what is not of the trial: from other addresses, or for another name.
+    pub door: Arc<Door>,
     /// Connections of the trial that failed.
     pub failed: Cell<u64>,
 }
 
 impl Unserved {
+    /// No count yet.
+    pub fn at(door: Arc<Door>) -> Self {
+        Self { door, failed: Cell::new(0) }
+    }
+
     /// The strays, as results have them.
     pub fn strays(&self) -> Strays {
-        Strays { connections: self.strays.get(), datagrams: self.stray_datagrams.get() }
+        self.door.strays()
     }
 
     /// A connection failed: one of the trial, or of a stranger.
     pub fn fail(&self, is_ours: bool) {
-        increase(if is_ours { &self.failed } else { &self.strays });
+        if is_ours {
+            increase(&self.failed);
+        } else {
+            self.door.count_stray_connection();
+        }
     }
 }
 
@@ -56,25 +63,22 @@ pub fn increase(count: &Cell<u64>) {
 /// that are left belong to a stranger, or to what was given up, and end.
 pub async fn accept<F: Future<Output = ()> + 'static>(
     listener: &TcpListener,
-    trial: &Endpoint,
-    unserved: &Unserved,
+    door: &Arc<Door>,
     orders: &mut Orders,
     handle: impl Fn(TcpStream) -> F,
 ) {
-    let mut open = JoinSet::new();
+    let (mut open, mut waiting) = (JoinSet::new(), Waiting::at(door));
     loop {
         tokio::select! {
             accepted = listener.accept(), if open.len() < MAX_OPEN => match accepted {
-                Ok((stream, from)) if trial.admits(from.ip()) => {
+                Ok((stream, from)) if door.admits(from.ip()) => {
                     open.spawn_local(handle(stream));
                 }
-                Ok((stream, _)) => {
-                    connecting::reset(&stream);
-                    unserved.fail(false);
-                }
+                Ok((stream, from)) => waiting.take(stream, from.ip()),
                 Err(_) => sleep(BACK_OFF).await,
             },
             Some(_) = open.join_next(), if !open.is_empty() => {}
+            () = waiting.next() => {}
             _ = orders.finish() => return,
         }
     }

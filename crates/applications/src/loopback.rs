@@ -28,6 +28,18 @@ pub fn serve(workload: &dyn Workload, address: IpAddr, params: &Value) -> Box<dy
     workload.serve(&endpoint(address, 0, None), &patient(params), &Cancel::default()).unwrap()
 }
 
+/// A server of the trial that was told no peer.
+pub fn serve_anybody(workload: &dyn Workload, address: IpAddr, params: &Value) -> Box<dyn Server> {
+    let peer: IpAddr = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let endpoint = Endpoint { peer, ..endpoint(address, 0, None) };
+    workload.serve(&endpoint, &patient(params), &Cancel::default()).unwrap()
+}
+
+/// The client of such a server.
+pub fn unknown_client_of(server: &dyn Server, address: IpAddr) -> Endpoint {
+    Endpoint { cookie: true, ..client_of(server, address) }
+}
+
 /// The result of a client that nobody cancels.
 pub fn run(workload: &dyn Workload, client: &Endpoint, params: &Value) -> Value {
     workload.run(client, &patient(params), &Cancel::default()).unwrap()

@@ -11,7 +11,7 @@ use sixbench_wire::token::Token;
 
 use crate::cancel::Cancel;
 use crate::error::bad_params;
-use crate::{Certificate, ConnectionLogs, Progress, Result};
+use crate::{Certificate, ConnectionLogs, Load, Progress, Result};
 
 /// One side of a trial's session.
 #[derive(Clone)]
@@ -25,7 +25,8 @@ pub struct Endpoint {
     pub port: u16,
     /// The trial's secret.
     pub token: Token,
-    /// True at a client whose server does not know its peer, so that datagrams begin with the echo of a cookie.
+    /// True at a client whose server does not know its peer, so that datagrams begin with the echo of a cookie, and
+    /// applications over TCP with a proof.
     pub cookie: bool,
     /// The certificate by which a client knows its server; absent where the workload's server has none.
     pub certificate: Option<Certificate>,
@@ -85,6 +86,14 @@ pub trait Workload: Sync {
     /// are larger.
     fn parameters(&self) -> Result<Value>;
 
+    /// The demands of a session with these parameters on its server.
+    ///
+    /// # Errors
+    /// `bad-params` where they have to be understood for that, and are wrong.
+    fn load(&self, params: &Value) -> Result<Load> {
+        Ok(Load::of(params))
+    }
+
     /// The JSON Schemas of the results of both sides.
     fn results(&self, generator: &mut SchemaGenerator) -> ResultSchemas;
 
@@ -129,6 +138,11 @@ pub trait TypedWorkload: Sync {
     /// [`Workload::parameters`].
     fn parameters(&self) -> Result<Value>;
 
+    /// [`Workload::load`].
+    fn load(&self, params: &Value) -> Result<Load> {
+        Ok(Load::of(params))
+    }
+
     /// [`Workload::serve_at`].
     fn serve(
         &self,
@@ -148,6 +162,10 @@ impl<W: TypedWorkload> Workload for W {
 
     fn parameters(&self) -> Result<Value> {
         TypedWorkload::parameters(self)
+    }
+
+    fn load(&self, params: &Value) -> Result<Load> {
+        TypedWorkload::load(self, params)
     }
 
     fn results(&self, generator: &mut SchemaGenerator) -> ResultSchemas {

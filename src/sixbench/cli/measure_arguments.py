@@ -28,7 +28,13 @@ INTERVAL: str | None = typer.Option(
 OMIT: str | None = typer.Option(
     None, "-O", "--omit", metavar="S", help="Time before the measuring, which is not counted; default 0.5 s."
 )
-PARALLEL: int | None = typer.Option(None, "-P", "--parallel", metavar="N", help="Number of parallel streams of TCP.")
+PARALLEL: int | None = typer.Option(
+    None,
+    "-P",
+    "--parallel",
+    metavar="N",
+    help="Number of parallel streams of TCP; of HTTP, connections to a host or streams of a connection.",
+)
 REVERSE: bool = typer.Option(False, "-R", "--reverse", help="The server sends.")
 BIDIR: bool = typer.Option(False, "--bidir", help="Both machines send at once.")
 UDP: bool = typer.Option(False, "-u", "--udp", help="Send UDP instead of TCP.")
@@ -80,7 +86,7 @@ WORKLOAD: str | None = typer.Option(
     None,
     "--workload",
     metavar="NAME",
-    help="Measure this workload, such as tcp-rr, tcp-crr or ping.",
+    help="Measure this workload, such as tcp-rr, ping, http or dns.",
     autocompletion=completions.workloads,
 )
 SETTINGS: list[str] = typer.Option(

@@ -146,6 +146,7 @@ def _given(options: MeasureOptions, kind: WorkloadKind) -> list[tuple[str, str, 
     """For each option: the parameter that it means, and its value as an experiment would write it."""
     if options.reverse and options.bidir:
         raise UsageError("-R and --bidir exclude each other; give one of them")
+    at_once = "streams" if kind.parameter("parallel") is None else "parallel"
     ends = {"-t": options.time, "-n": options.bytes, "-k": options.blockcount}
     given = [option for option, value in ends.items() if value is not None]
     if len(given) > 1:
@@ -157,7 +158,7 @@ def _given(options: MeasureOptions, kind: WorkloadKind) -> list[tuple[str, str, 
     sentences: list[tuple[str, str, str | None, Callable[[str], str]]] = [
         ("-t", "duration", options.time, _seconds),
         ("-O", "warmup", options.omit, _seconds),
-        ("-P", "streams", None if options.parallel is None else str(options.parallel), str),
+        ("-P", at_once, None if options.parallel is None else str(options.parallel), str),
         ("-R", "direction", "reverse" if options.reverse else None, str),
         ("--bidir", "direction", "both" if options.bidir else None, str),
         ("-l", size_of, options.length, _size),

@@ -48,11 +48,13 @@ def header(experiment: Experiment, addresses: Mapping[str, tuple[str, str]], por
 def intervals(record: TrialRecord, series: Series) -> str:
     """The interval lines of a trial, direction by direction; empty where it has none."""
     parts = []
+    counting = {source for source, columns in series.items() if columns.keys() & _COUNTED}
+    samples = next((columns for source, columns in series.items() if counting and source not in counting), None)
     for source, columns in series.items():
-        if source.endswith("sender") or not columns.get("t_ns"):
+        if source.endswith("sender") or not columns.get("t_ns") or columns is samples:
             continue
         direction = next((name for name in _DIRECTIONS if source.startswith(name)), None)
-        sender = series.get(f"{direction}_sender") if direction is not None else None
+        sender = series.get(f"{direction}_sender") if direction is not None else samples
         several = sum(not name.endswith("sender") for name in series) > 1
         title = f"[{record.path}] {_DIRECTIONS[direction]}\n" if several and direction is not None else ""
         parts.append(title + _intervals(columns, sender or {}))
@@ -216,6 +218,10 @@ def _cells(columns: Mapping[str, Sequence[float | None]], span: slice, length_ns
             case _:
                 cells.append(f"{total:.0f}")
     return cells
+
+
+_COUNTED = {"bytes", "datagrams", "transactions"}
+"""The quantities that come to a side. A source with none of them has samples of the side that sends."""
 
 
 def _rate(count: float, length_ns: float, unit: str) -> str:

@@ -9,10 +9,11 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sixbench_measure::cpu;
 use sixbench_packet::LocalAddress;
 use sixbench_remote::{Channel, Reader, Visit};
+use sixbench_traffic::Load;
 
 use super::flows::{ClientFlows, Flows};
 use super::limits::{self, Limits};
@@ -171,13 +172,13 @@ impl Client<'_> {
     }
 
     fn serve(&self, serve: sessions::Serve) -> Outcome {
-        let serve = self.admit(serve)?;
-        let held = self.shared.flows.take(&serve.workload, &serve.params)?;
+        let (serve, load) = self.admit(serve)?;
+        let held = self.shared.flows.take(&serve.workload, load.flows)?;
         self.shared.sessions.serve(serve, Some(Box::new(held)))
     }
 
-    /// The request with the address to bind, if it is within the limits.
-    fn admit(&self, mut serve: sessions::Serve) -> Result<sessions::Serve, Error> {
+    /// The request with the address to bind, and its load, if it is within the limits.
+    fn admit(&self, mut serve: sessions::Serve) -> Result<(sessions::Serve, Load), Error> {
         if serve.peer.is_some() {
             return Err(Error::bad_request(
                 "`peer` must be absent here: a client is known by its token, and by a cookie",
@@ -186,13 +187,14 @@ impl Client<'_> {
         if !serve.also.is_empty() {
             return Err(Error::bad_request("`also` must be absent here: a client is served at one address"));
         }
-        self.host.limits.check(&serve.workload, &serve.params)?;
+        let load = workloads::find(&serve.workload)?.load(&Value::Object(serve.params.clone()))?;
+        self.host.limits.check(&serve.workload, &serve.params, &load)?;
         serve.address = self.bind(serve.address.ip())?;
         if serve.workload == "pmtu" {
             // The kernel's knowledge of paths is for all its destinations.
             serve.params.insert("forget".to_owned(), json!(false));
         }
-        Ok(serve)
+        Ok((serve, load))
     }
 
     fn bind(&self, wanted: IpAddr) -> Result<LocalAddress, Error> {

@@ -4,8 +4,6 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde_json::{Map, Value};
-
 use super::limits::over_limit;
 use crate::error::Error;
 
@@ -51,12 +49,12 @@ impl Flows {
 }
 
 impl ClientFlows {
-    /// Takes what a session with these parameters needs.
+    /// Takes the flows that a session of this workload needs.
     ///
     /// # Errors
     /// `over-limit` with the limit, the option that raises it, and what is taken.
-    pub fn take(&self, workload: &str, params: &Map<String, Value>) -> Result<Held, Error> {
-        let count = flows_of(params);
+    pub fn take(&self, workload: &str, flows: u64) -> Result<Held, Error> {
+        let count = usize::try_from(flows).unwrap_or(usize::MAX);
         let mut all_taken = self.all.lock();
         let of_client = self.taken.load(Ordering::Relaxed);
         for (whose, taken, limit, most) in [
@@ -84,28 +82,19 @@ impl Drop for Held {
     }
 }
 
-/// Number of flows of a session: its streams in each of its directions, or its connections in flight.
-fn flows_of(params: &Map<String, Value>) -> usize {
-    let number = |key: &str| params.get(key).and_then(Value::as_u64).map_or(1, |number| number.max(1));
-    let directions = if params.get("direction").is_some_and(|direction| direction == "both") { 2 } else { 1 };
-    let flows = number("streams").saturating_mul(number("in_flight")).saturating_mul(directions);
-    usize::try_from(flows).unwrap_or(usize::MAX)
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::error::Code;
 
-    fn take(client: &ClientFlows, params: Value) -> Result<Held, Error> {
-        let Value::Object(params) = params else { panic!("an object") };
-        client.take("tcp-stream", &params)
+    fn take(client: &ClientFlows, flows: u64) -> Result<Held, Error> {
+        client.take("tcp-stream", flows)
     }
 
-    fn refused(client: &ClientFlows, streams: u64) -> (Value, Value, Value) {
-        let failure = take(client, json!({"streams": streams})).err().expect("a refusal");
+    fn refused(client: &ClientFlows, flows: u64) -> (Value, Value, Value) {
+        let failure = take(client, flows).err().expect("a refusal");
         let [limit, most, taken] = ["limit", "most", "taken"].map(|key| failure.context[key].clone());
         assert_eq!(failure.code, Code::OverLimit);
         let option = limit.as_str().expect("an option");
@@ -114,30 +103,15 @@ mod tests {
     }
 
     #[test]
-    fn a_session_has_its_streams_in_each_direction_or_its_connections_in_flight() {
-        for (params, expected) in [
-            (json!({}), 1),
-            (json!({"streams": 64, "direction": "forward"}), 64),
-            (json!({"streams": 64, "direction": "both"}), 128),
-            (json!({"in_flight": 1_000}), 1_000),
-            (json!({"streams": u64::MAX, "in_flight": u64::MAX}), usize::MAX),
-            (json!({"streams": 0}), 1),
-        ] {
-            let Value::Object(params) = params else { panic!("an object") };
-            assert_eq!(flows_of(&params), expected, "{params:?}");
-        }
-    }
-
-    #[test]
     fn a_client_and_all_of_them_have_a_limit_and_what_ends_is_free_again() {
         let all = Flows::new(10, 15);
         let (client, other) = (all.of_client(), all.of_client());
-        let held = take(&client, json!({"streams": 8})).expect("there is room");
+        let held = take(&client, 8).expect("there is room");
         assert_eq!(refused(&client, 3), (json!("--max-client-flows"), json!(10), json!(8)));
-        let rest = take(&client, json!({"streams": 2})).expect("there is room");
+        let rest = take(&client, 2).expect("there is room");
         assert_eq!(refused(&other, 6), (json!("--max-flows"), json!(15), json!(10)));
         drop((held, rest));
-        drop(take(&other, json!({"streams": 10})).expect("there is room"));
+        drop(take(&other, 10).expect("there is room"));
         assert_eq!(*all.lock(), 0);
         assert_eq!(refused(&other, u64::MAX).2, json!(0));
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use sixbench_traffic::Load;
 
 use crate::error::{Code, Error};
 
@@ -16,6 +17,9 @@ const MAX_STREAMS: u128 = 128;
 const MAX_IN_FLIGHT: u128 = 1_024;
 /// Most bytes of each buffer that a parameter asks for.
 const MAX_MEMORY_BYTES: u128 = 16 << 20;
+
+/// The limit on amounts of bytes.
+const MAX_BYTES: &str = "--max-rate for --max-duration";
 
 /// The parameters of workloads that are limited.
 const LIMITED: [&str; 14] = [
@@ -58,11 +62,12 @@ impl Limits {
         self.max_duration_s.saturating_mul(1_000_000_000)
     }
 
-    /// Looks at the parameters of a session, of which the workload itself says whether they make sense.
+    /// Looks at the parameters of a session, of which the workload itself says whether they make sense, and at their
+    /// load.
     ///
     /// # Errors
     /// `over-limit` with the limit and what would be within it.
-    pub fn check(&self, workload: &str, params: &Map<String, Value>) -> Result<(), Error> {
+    pub fn check(&self, workload: &str, params: &Map<String, Value>, load: &Load) -> Result<(), Error> {
         let asked = |key: &str| {
             debug_assert!(LIMITED.contains(&key), "{key} is not among the limited parameters");
             params.get(key).and_then(Value::as_u64).map(u128::from)
@@ -73,8 +78,10 @@ impl Limits {
         let time_ns = ["duration_ns", "warmup_ns"].into_iter().filter_map(asked).sum();
         within("duration_ns and warmup_ns together", time_ns, self.max_duration_ns().into(), "--max-duration")?;
         for key in ["bytes", "transfer_bytes"] {
-            within_if_any(key, asked(key), self.max_bytes(), "--max-rate for --max-duration")?;
+            within_if_any(key, asked(key), self.max_bytes(), MAX_BYTES)?;
         }
+        let at_a_time = load.transaction_bytes.map(u128::from);
+        within_if_any("the bytes that are asked for at a time", at_a_time, self.max_bytes(), MAX_BYTES)?;
         for key in ["message_bytes", "response_bytes", "sndbuf_bytes", "rcvbuf_bytes", "window_bytes"] {
             within_if_any(key, asked(key), MAX_MEMORY_BYTES, "memory")?;
         }
@@ -144,8 +151,9 @@ mod tests {
     const SECOND_NS: u64 = 1_000_000_000;
 
     fn check(workload: &str, params: Value) -> Result<(), Error> {
+        let load = crate::workloads::find(workload).expect("a workload").load(&params).expect("its parameters");
         let Value::Object(params) = params else { panic!("an object") };
-        LIMITS.check(workload, &params)
+        LIMITS.check(workload, &params, &load)
     }
 
     #[test]
@@ -173,6 +181,9 @@ mod tests {
         check("udp-stream", json!({"rate_bps": 1_000_000, "datagram_bytes": 9000, "count": 1})).expect("within");
         check("udp-stream", json!({"rate_pps": 1250, "datagram_bytes": 100, "count": 1})).expect("within");
         check("ping", json!({})).expect("within");
+        check("http", json!({"duration_ns": SECOND_NS, "object_bytes": 125_000, "objects": 5, "in_flight": 2}))
+            .expect("within");
+        check("quic-stream", json!({"bytes": 1_250_000, "rcvbuf_bytes": 4 << 20})).expect("within");
     }
 
     #[test]
@@ -187,6 +198,20 @@ mod tests {
             ("tcp-stream", json!({"streams": 128, "message_bytes": 131_073}), "memory", 16 << 20),
             ("tcp-rr", json!({"response_bytes": 1 << 30}), "memory", 16 << 20),
             ("udp-rr", json!({"rcvbuf_bytes": 1 << 30}), "memory", 16 << 20),
+            ("tls", json!({"duration_ns": 10 * SECOND_NS, "warmup_ns": 1}), "--max-duration", 10 * SECOND_NS),
+            ("quic-connect", json!({"duration_ns": 11 * SECOND_NS}), "--max-duration", 10 * SECOND_NS),
+            ("quic-stream", json!({"duration_ns": 11 * SECOND_NS}), "--max-duration", 10 * SECOND_NS),
+            ("quic-stream", json!({"bytes": 1_250_001}), "--max-rate for --max-duration", 1_250_000),
+            ("quic-stream", json!({"bytes": 1, "rcvbuf_bytes": 17 << 20}), "memory", 16 << 20),
+            ("dns", json!({"duration_ns": 11 * SECOND_NS}), "--max-duration", 10 * SECOND_NS),
+            ("http", json!({"duration_ns": 11 * SECOND_NS}), "--max-duration", 10 * SECOND_NS),
+            ("http", json!({"count": 1, "object_bytes": 1_250_001}), "--max-rate for --max-duration", 1_250_000),
+            (
+                "http",
+                json!({"count": 1, "object_bytes": 125_000, "objects": 5, "in_flight": 3}),
+                "--max-rate for --max-duration",
+                1_250_000,
+            ),
             ("udp-stream", json!({"rate_bps": 1_000_001}), "--max-rate", 1_000_000),
             ("udp-stream", json!({"rate_pps": u64::MAX, "datagram_bytes": u64::MAX}), "--max-rate", 1_000_000),
             ("udp-stream", json!({"datagram_bytes": 100}), "--max-rate", 1_000_000),

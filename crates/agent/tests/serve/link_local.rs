@@ -21,6 +21,9 @@ fn an_address_of_several_interfaces_is_that_of_the_interface_it_is_given_with() 
         ("tcp-crr", json!({"count": 20})),
         ("udp-rr", json!({"count": 20})),
         ("udp-stream", json!({"datagram_bytes": 500, "count": 20, "rate_bps": 20_000_000})),
+        ("tls", json!({"count": 20})),
+        ("quic-connect", json!({"count": 20})),
+        ("dns", json!({"count": 20, "over": "quic"})),
     ] {
         // The server is told no interface: those of the client's machine say nothing to it.
         let served = remote.ok("serve", session("s", workload, "fe80::1", &params));

@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod applications;
 mod bad_clients;
 mod limits;
 mod link_local;

@@ -44,6 +44,9 @@ fn both_families_and_directions_pass_translators_on_both_sides() {
             ("udp-rr", json!({"count": 20})),
             ("udp-stream", json!({"datagram_bytes": 500, "count": 100, "rate_bps": 20_000_000, "direction": "both"})),
             ("pmtu", json!({"transfer_bytes": 20_000})),
+            ("tls", json!({"count": 20})),
+            ("quic-connect", json!({"count": 20})),
+            ("dns", json!({"count": 20})),
         ] {
             let served = remote.ok("serve", session("s", workload, public, &params));
             let run = with(run("c", workload, public, &served, &params), json!({"address": own}));

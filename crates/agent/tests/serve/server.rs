@@ -103,7 +103,9 @@ impl Drop for KeyFile {
 
 /// `run` against what `serve` answered.
 pub fn run(name: &str, workload: &str, address: &str, served: &Value, params: &Value) -> Value {
-    let found = json!({"peer": address, "port": served["port"], "cookie": served["cookie"]});
+    let found = json!({
+        "peer": address, "port": served["port"], "cookie": served["cookie"], "certificate": served["certificate"],
+    });
     with(session(name, workload, address, params), found)
 }
 

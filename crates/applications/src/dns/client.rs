@@ -12,6 +12,7 @@ use super::message::{Question, Verdict, Zone};
 use super::session::{Opener, Session};
 use super::{Reuse, Settings};
 use crate::counted::Carried;
+use crate::door;
 use crate::failure::Failure;
 use crate::loops::{self, Patience, Repeat};
 use crate::{quic, runtime};
@@ -27,6 +28,7 @@ type Tried<T> = std::result::Result<T, Failure>;
 pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<ClientResult> {
     let doing = format!("asking {} by DNS", quic::peer(endpoint));
     let patience = Patience { doing, timeout_ns: settings.timeout_ns };
+    door::enter(endpoint, settings.over.carrier(), cancel)?;
     runtime::block_on(cancel, async {
         // Each has a question to ask.
         let in_flight = settings.limit.count().unwrap_or(u64::MAX).min(settings.in_flight as u64);

@@ -15,6 +15,8 @@ use serde_json::{Value, json};
 use sixbench_traffic::params::{self, Limit, Params, SECOND_NS};
 use sixbench_traffic::{Cancel, Endpoint, Result, Server, TypedWorkload, only};
 
+use crate::door::Carrier;
+
 const NAME: &str = "dns";
 const MAX_IN_FLIGHT: u64 = 256;
 const CHAIN_BYTES: usize = 1_536;
@@ -74,6 +76,14 @@ impl Transport {
             Transport::Tls => Some(b"dot"),
             Transport::Https => Some(b"h2"),
             Transport::Quic => Some(b"doq"),
+        }
+    }
+
+    /// The transport below it.
+    fn carrier(self) -> Carrier {
+        match self {
+            Transport::Udp | Transport::Quic => Carrier::Udp,
+            Transport::Tcp | Transport::Tls | Transport::Https => Carrier::Tcp,
         }
     }
 }

@@ -11,7 +11,6 @@ use rustls::ServerConfig;
 use schemars::JsonSchema;
 use serde::Serialize;
 use sixbench_traffic::df::Df;
-use sixbench_traffic::error::bad_params;
 use sixbench_traffic::socket::Buffers;
 use sixbench_traffic::strays::Strays;
 use sixbench_traffic::{Cancel, Endpoint, Error, Result, Server, datagram_socket};
@@ -22,6 +21,7 @@ use tokio::time::timeout;
 use super::message::{Space, Zone};
 use super::{CHAIN_BYTES, NAME, Settings, Transport, framing, https};
 use crate::accepting::{self, increase};
+use crate::door::{Arrival, Door};
 use crate::quic::{self, Handle, Served};
 use crate::server::{Orders, RuntimeServer};
 use crate::{connecting, name, secured};
@@ -34,20 +34,13 @@ const IDLE: Duration = Duration::from_secs(60);
 const ATTEMPTS: usize = 20;
 
 /// Listens, with certificates that are made now where the transport has some.
-///
-/// # Errors
-/// `bad-params` without a peer: answers are longer than questions, and no server of ours sends them to an address that
-/// has proved nothing.
 pub fn serve(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<Box<dyn Server<ServerResult>>> {
-    if endpoint.is_open() {
-        return Err(bad_params(NAME, "`peer` of `serve` must be given"));
-    }
     let zone = Zone::of_trial(&endpoint.token)?;
     let name = name::of_trial(&endpoint.token);
     let (answer_bytes, longest) = (settings.answer_bytes, Duration::from_nanos(settings.timeout_ns));
-    let trial = endpoint.clone();
+    let door = Door::of(endpoint)?;
     let answering = move || {
-        Rc::new(Answering { zone, name, answer_bytes, longest, tally: Tally::default(), served: Served::default() })
+        Rc::new(Answering { zone, name, answer_bytes, longest, tally: Tally::default(), served: Served::at(door) })
     };
     match settings.over {
         Transport::Udp => {
@@ -55,8 +48,8 @@ pub fn serve(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Resul
             RuntimeServer::start(NAME, port, None, cancel, move |orders| async move {
                 let socket = UdpSocket::from_std(socket).map_err(|e| Error::system("answering", "epoll_ctl", e))?;
                 let answering = answering();
-                let streams = answering.streams(connecting::listener(listener)?, &trial, orders.clone());
-                tokio::join!(answering.datagrams(&socket, &trial, orders), streams);
+                let streams = answering.streams(connecting::listener(listener)?, orders.clone());
+                tokio::join!(answering.datagrams(&socket, orders), streams);
                 Ok(answering.result())
             })
         }
@@ -64,7 +57,7 @@ pub fn serve(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Resul
             let (listener, port) = connecting::listen(endpoint)?;
             RuntimeServer::start(NAME, port, None, cancel, move |orders| async move {
                 let answering = answering();
-                answering.streams(connecting::listener(listener)?, &trial, orders).await;
+                answering.streams(connecting::listener(listener)?, orders).await;
                 Ok(answering.result())
             })
         }
@@ -75,19 +68,18 @@ pub fn serve(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Resul
             RuntimeServer::start(NAME, port, Some(authority), cancel, move |orders| async move {
                 let answering = answering();
                 let listener = connecting::listener(listener)?;
-                answering.sessions(&listener, config, over, &trial, orders).await;
+                answering.sessions(&listener, config, over, orders).await;
                 Ok(answering.result())
             })
         }
         Transport::Quic => {
             let protocol = settings.over.protocol().unwrap_or_default();
-            let listening =
-                quic::listen(NAME, endpoint, protocol, CHAIN_BYTES, Buffers::default(), quic::short_transport())?;
+            let listening = quic::listen(endpoint, protocol, CHAIN_BYTES, Buffers::default(), quic::short_transport())?;
             let (port, authority) = (listening.port, listening.authority.clone());
             RuntimeServer::start(NAME, port, Some(authority), cancel, move |mut orders| async move {
                 let answering = answering();
-                let (quic, _) = listening.open()?;
-                let (finish, open) = quic::accept(&quic, &trial, false, &answering, &answering.served, &mut orders).await;
+                let (quic, _) = listening.open(answering.door())?;
+                let (finish, open) = quic::accept(&quic, false, &answering, &answering.served, &mut orders).await;
                 quic::part(open, &finish).await;
                 Ok(answering.result())
             })
@@ -141,6 +133,10 @@ struct Tally {
 }
 
 impl Answering {
+    fn door(&self) -> &Arc<Door> {
+        &self.served.unserved.door
+    }
+
     fn result(&self) -> ServerResult {
         let Tally { transactions, truncated, connections } = &self.tally;
         ServerResult {
@@ -161,7 +157,7 @@ impl Answering {
     }
 
     /// Answers in datagrams until the order to finish.
-    async fn datagrams(&self, socket: &UdpSocket, trial: &Endpoint, mut orders: Orders) {
+    async fn datagrams(&self, socket: &UdpSocket, mut orders: Orders) {
         let mut buffer = [0; MAX_QUESTION_BYTES];
         loop {
             let arrived = tokio::select! {
@@ -170,17 +166,22 @@ impl Answering {
             };
             // An error is about an earlier answer, whose client has closed its socket.
             let Ok((bytes, from)) = arrived else { continue };
-            let answer = trial.admits(from.ip()).then(|| self.answer(&buffer[..bytes], Space::Datagram)).flatten();
+            let question = &buffer[..bytes];
+            let answer = match self.door().take(question, from) {
+                Arrival::Admitted => self.answer(question, Space::Datagram),
+                Arrival::Answer(answer) => Some(answer.to_vec()),
+                Arrival::Stray => continue,
+            };
             match answer {
                 // An answer that cannot be sent is lost, as one that a link drops.
                 Some(message) => drop(socket.send_to(&message, from).await),
-                None => increase(&self.served.unserved.stray_datagrams),
+                None => self.door().count_stray_datagram(),
             }
         }
     }
 
     /// Answers in connections of TCP until the order to finish.
-    async fn streams(self: &Rc<Self>, listener: TcpListener, trial: &Endpoint, mut orders: Orders) {
+    async fn streams(self: &Rc<Self>, listener: TcpListener, mut orders: Orders) {
         let handle = |stream: TcpStream| {
             let answering = Rc::clone(self);
             async move {
@@ -192,7 +193,7 @@ impl Answering {
                 answering.end(served, &is_ours);
             }
         };
-        accepting::accept(&listener, trial, &self.served.unserved, &mut orders, handle).await;
+        accepting::accept(&listener, self.door(), &mut orders, handle).await;
     }
 
     /// Answers in connections of TLS until the order to finish.
@@ -201,7 +202,6 @@ impl Answering {
         listener: &TcpListener,
         config: Arc<ServerConfig>,
         over: Transport,
-        trial: &Endpoint,
         mut orders: Orders,
     ) {
         let handle = |stream: TcpStream| {
@@ -212,7 +212,7 @@ impl Answering {
                 answering.end(served, &is_ours);
             }
         };
-        accepting::accept(listener, trial, &self.served.unserved, &mut orders, handle).await;
+        accepting::accept(listener, self.door(), &mut orders, handle).await;
     }
 
     async fn session(

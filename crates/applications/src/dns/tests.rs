@@ -1,8 +1,8 @@
-use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+use std::net::{TcpListener, UdpSocket};
 
 use serde_json::json;
+use sixbench_traffic::Endpoint;
 use sixbench_traffic::params::SECOND_NS;
-use sixbench_traffic::{Cancel, Code, Endpoint, Workload};
 use sixbench_wire::token::Token;
 
 use super::Dns;
@@ -119,11 +119,4 @@ fn a_server_that_closes_or_lies_is_a_failure_by_reason() {
     });
     let lied = run(&Dns, &endpoint(LOOPBACK[0], port, None), &json!({"count": 2}));
     assert_eq!(lied["failed"], json!({"wrong-response": 2}));
-}
-
-#[test]
-fn a_server_without_a_peer_is_refused() {
-    let anybody = Endpoint { peer: Ipv4Addr::UNSPECIFIED.into(), ..endpoint(LOOPBACK[0], 0, None) };
-    let refused = Workload::serve(&Dns, &anybody, &json!({"count": 1}), &Cancel::default()).err().unwrap();
-    assert_eq!(refused.code, Code::BadParams);
 }

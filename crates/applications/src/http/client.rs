@@ -13,6 +13,7 @@ use tokio::time::sleep;
 use super::account::{ClientResult, Fetched, Load, Pages};
 use super::session::{Connection, Opened, Opener, Slot};
 use super::{Reuse, Settings};
+use crate::door;
 use crate::failure::Failure;
 use crate::loops::{self, Patience, Repeat};
 use crate::quic::Marks;
@@ -27,6 +28,7 @@ type Tried<T> = std::result::Result<T, Failure>;
 pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<ClientResult> {
     let doing = format!("loading pages by HTTP from {}", quic::peer(endpoint));
     let patience = Patience { doing, timeout_ns: settings.timeout_ns };
+    door::enter(endpoint, settings.version.carrier(), cancel)?;
     runtime::block_on(cancel, async {
         // Each has a page to load.
         let in_flight = settings.limit.count().unwrap_or(u64::MAX).min(settings.in_flight as u64);

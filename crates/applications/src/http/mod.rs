@@ -13,10 +13,11 @@ mod session;
 use hyper::Version as HttpVersion;
 use serde_json::{Value, json};
 use sixbench_traffic::params::{self, Limit, Params, SECOND_NS};
-use sixbench_traffic::{Cancel, Endpoint, Result, Server, TypedWorkload, only};
+use sixbench_traffic::{Cancel, Endpoint, Load, Result, Server, TypedWorkload, only};
 
 use self::page::{MAX_OBJECT_BYTES, MAX_OBJECTS, Page};
 use crate::accepting::MAX_OPEN;
+use crate::door::Carrier;
 
 const NAME: &str = "http";
 const CHAIN_BYTES: usize = 1_536;
@@ -41,6 +42,16 @@ impl TypedWorkload for Http {
 
     fn parameters(&self) -> Result<Value> {
         params::table(NAME, &json!({"count": 1}), Settings::read)
+    }
+
+    /// The connections and the bodies of the pages in flight.
+    fn load(&self, params: &Value) -> Result<Load> {
+        let settings = params::read(NAME, params, Settings::read)?;
+        let pages = settings.in_flight as u64;
+        Ok(Load {
+            flows: pages * settings.page.connections(settings.connections()) as u64,
+            transaction_bytes: Some(pages * settings.page.bytes()),
+        })
     }
 
     fn serve(
@@ -83,6 +94,14 @@ impl Version {
         match self {
             Version::One => "http/1.1",
             Version::Two | Version::Three => "h2c",
+        }
+    }
+
+    /// The transport below it.
+    fn carrier(self) -> Carrier {
+        match self {
+            Version::One | Version::Two => Carrier::Tcp,
+            Version::Three => Carrier::Udp,
         }
     }
 

@@ -74,6 +74,11 @@ impl Page {
         objects.into_iter().map(|count: usize| count.min(at_once)).sum()
     }
 
+    /// The length of all objects together: at most 2^41.
+    pub fn bytes(&self) -> u64 {
+        self.objects.iter().map(|object| object.bytes).sum()
+    }
+
     /// The lengths of the objects.
     pub fn sizes(&self) -> BTreeSet<u64> {
         self.objects.iter().map(|object| object.bytes).collect()

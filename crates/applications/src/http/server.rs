@@ -33,6 +33,7 @@ use tokio::time::{sleep, timeout};
 use super::body::Generated;
 use super::{CHAIN_BYTES, MAX_PARALLEL, NAME, Settings, Version};
 use crate::accepting::{self, increase};
+use crate::door::Door;
 use crate::quic::{self, Handle, Marks, Served};
 use crate::runtime::LocalExecutor;
 use crate::server::RuntimeServer;
@@ -40,13 +41,14 @@ use crate::{connecting, name, secured};
 
 /// Listens, with certificates that are made now where there is TLS.
 pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result<Box<dyn Server<ServerResult>>> {
-    let (trial, protocol) = (endpoint.clone(), settings.version.protocol());
+    let (door, protocol, name) = (Door::of(endpoint)?, settings.version.protocol(), name::of_trial(&endpoint.token));
     if settings.version == Version::Three {
-        let listening = quic::listen(NAME, endpoint, protocol, CHAIN_BYTES, Buffers::default(), transport())?;
+        let listening = quic::listen(endpoint, protocol, CHAIN_BYTES, Buffers::default(), transport())?;
         let (port, authority) = (listening.port, listening.authority.clone());
         return RuntimeServer::start(NAME, port, Some(authority), cancel, move |mut orders| async move {
-            let (serving, (quic, marks)) = (Serving::new(&trial, &settings), listening.open()?);
-            let (finish, open) = quic::accept(&quic, &trial, false, &serving, &serving.served, &mut orders).await;
+            let (quic, marks) = listening.open(&door)?;
+            let serving = Serving::new(name, &settings, door);
+            let (finish, open) = quic::accept(&quic, false, &serving, &serving.served, &mut orders).await;
             quic::part(open, &finish).await;
             Ok(serving.result(Some(marks.marks())))
         });
@@ -58,13 +60,13 @@ pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result
     };
     let (listener, port) = connecting::listen(endpoint)?;
     RuntimeServer::start(NAME, port, authority, cancel, move |mut orders| async move {
-        let serving = Serving::new(&trial, &settings);
+        let serving = Serving::new(name, &settings, door);
         let handle = |stream| {
             let (serving, config) = (Rc::clone(&serving), config.clone());
             async move { serving.connection(stream, config).await }
         };
         let listener = connecting::listener(listener)?;
-        accepting::accept(&listener, &trial, &serving.served.unserved, &mut orders, handle).await;
+        accepting::accept(&listener, &serving.served.unserved.door, &mut orders, handle).await;
         Ok(serving.result(None))
     })
 }
@@ -110,15 +112,15 @@ struct Visit {
 }
 
 impl Serving {
-    fn new(trial: &Endpoint, settings: &Settings) -> Rc<Self> {
+    fn new(name: String, settings: &Settings, door: Arc<Door>) -> Rc<Self> {
         Rc::new(Self {
-            name: name::of_trial(&trial.token),
+            name,
             sizes: settings.page.sizes(),
             version: settings.version,
             longest: Duration::from_nanos(settings.timeout_ns),
             requests: Cell::default(),
             connections: Cell::default(),
-            served: Served::default(),
+            served: Served::at(door),
         })
     }
 

@@ -1,11 +1,11 @@
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use sixbench_traffic::params::SECOND_NS;
-use sixbench_traffic::{Cancel, Code, Endpoint, Workload};
+use sixbench_traffic::{Cancel, Code, Endpoint, Load, Workload};
 use sixbench_wire::token::Token;
 
 use super::Http;
@@ -252,7 +252,23 @@ fn what_cannot_be_is_refused() {
     assert!(refused(json!({"count": 1, "version": "3", "tls": "none"})).contains("no form without TLS"));
     assert!(refused(json!({"count": 1, "in_flight": 100, "objects": 9})).contains("600 connections: at most 512"));
     assert!(refused(json!({"count": 1, "page": "AA=="})).contains("`page` ends in the middle of a number"));
-    let anybody = Endpoint { peer: Ipv4Addr::UNSPECIFIED.into(), ..endpoint(LOOPBACK[0], 0, None) };
-    let of_quic = Workload::serve(&Http, &anybody, &json!({"count": 1, "version": "3"}), &Cancel::default());
-    assert_eq!(of_quic.err().unwrap().code, Code::BadParams);
+}
+
+#[test]
+fn the_load_of_a_session_is_that_of_all_pages_in_flight() {
+    let load = |params: Value| {
+        let Load { flows, transaction_bytes } = Workload::load(&Http, &params).unwrap();
+        (flows, transaction_bytes)
+    };
+    assert_eq!(load(json!({"count": 1})), (1, Some(10_240)));
+    let page = json!({"count": 1, "objects": 9, "object_bytes": 100, "in_flight": 3});
+    assert_eq!(load(page.clone()), (18, Some(2_700)));
+    for version in ["2", "3"] {
+        let mut page = page.clone();
+        page["version"] = json!(version);
+        assert_eq!(load(page), (3, Some(2_700)), "{version}");
+    }
+    // Two hosts, with an object each.
+    let page = STANDARD.encode([0, 5, 0, 1, 7, 0]);
+    assert_eq!(load(json!({"count": 1, "version": "2", "page": page})), (2, Some(12)));
 }

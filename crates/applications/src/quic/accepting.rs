@@ -3,21 +3,23 @@
 use std::cell::Cell;
 use std::future::Future;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use quinn::{Connecting, Connection, Incoming};
-use sixbench_traffic::{Endpoint, Finish};
+use sixbench_traffic::Finish;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::accepting::{MAX_OPEN, Unserved, increase};
+use crate::door::Door;
 use crate::server::Orders;
 
 /// Longest wait for closes on a path of which nothing is known.
 const LONGEST_PARTING: Duration = Duration::from_secs(2);
 
 /// Counts of a server of QUIC beside the connections that it served.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Served {
     /// Connections that were not.
     pub unserved: Unserved,
@@ -25,6 +27,13 @@ pub struct Served {
     pub connections: Cell<u64>,
     /// Retry packets (RFC 9000 section 8.1.2).
     pub retries: Cell<u64>,
+}
+
+impl Served {
+    /// No count yet.
+    pub fn at(door: Arc<Door>) -> Self {
+        Self { unserved: Unserved::at(door), connections: Cell::new(0), retries: Cell::new(0) }
+    }
 }
 
 /// A server's work on a connection of the trial's peer.
@@ -40,7 +49,6 @@ pub trait Handle: 'static {
 /// - `retries`: whether a client has to repeat a token before it is answered.
 pub async fn accept<H: Handle>(
     quic: &quinn::Endpoint,
-    trial: &Endpoint,
     retries: bool,
     handler: &Rc<H>,
     served: &Served,
@@ -50,7 +58,7 @@ pub async fn accept<H: Handle>(
     loop {
         tokio::select! {
             Some(incoming) = quic.accept(), if open.len() < MAX_OPEN => {
-                if let Some(connecting) = admit(incoming, trial, retries, served) {
+                if let Some(connecting) = admit(incoming, retries, served) {
                     let handler = Rc::clone(handler);
                     open.spawn_local(async move { handler.handle(connecting).await });
                 }
@@ -86,8 +94,8 @@ pub async fn shake_hands(mut connecting: Connecting, longest: Duration, is_ours:
     timeout(longest, handshake).await.ok()?
 }
 
-fn admit(incoming: Incoming, trial: &Endpoint, retries: bool, served: &Served) -> Option<Connecting> {
-    if !trial.admits(incoming.remote_address().ip()) {
+fn admit(incoming: Incoming, retries: bool, served: &Served) -> Option<Connecting> {
+    if !served.unserved.door.admits(incoming.remote_address().ip()) {
         served.unserved.fail(false);
         // Nothing is sent to who may have forged the address.
         incoming.ignore();

@@ -1,5 +1,5 @@
 //! A socket of quinn that counts the marks of congestion with which datagrams come (RFC 9000 section 13.4). quinn's own
-//! statistics do not tell them.
+//! statistics do not tell them. At a server that was told no peer it is the door, too.
 
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
@@ -13,7 +13,10 @@ use quinn::{AsyncUdpSocket, Runtime, TokioRuntime, UdpPoller};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Number of datagrams that came, by their ECN field (RFC 3168 section 5). Those of strangers are among them.
+use crate::door::{Arrival, Door};
+
+/// Number of datagrams that came, by their ECN field (RFC 3168 section 5). Those of strangers are among them where the
+/// server was told its peer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Marks {
     /// Not capable of ECN: the sender does not use it, or the path has cleared the field.
@@ -56,10 +59,13 @@ impl MarkCount {
     }
 }
 
-/// The socket, in this thread's runtime, and its count.
-pub fn counted(socket: std::net::UdpSocket) -> io::Result<(Arc<dyn AsyncUdpSocket>, MarkCount)> {
+/// The socket, in this thread's runtime, and its count. With a door, only the peer's datagrams come through it.
+pub fn counted(
+    socket: std::net::UdpSocket,
+    door: Option<Arc<Door>>,
+) -> io::Result<(Arc<dyn AsyncUdpSocket>, MarkCount)> {
     let marks = MarkCount::default();
-    let socket = Counting { socket: TokioRuntime.wrap_udp_socket(socket)?, marks: marks.clone() };
+    let socket = Counting { socket: TokioRuntime.wrap_udp_socket(socket)?, marks: marks.clone(), door };
     Ok((Arc::new(socket), marks))
 }
 
@@ -67,6 +73,29 @@ pub fn counted(socket: std::net::UdpSocket) -> io::Result<(Arc<dyn AsyncUdpSocke
 struct Counting {
     socket: Arc<dyn AsyncUdpSocket>,
     marks: MarkCount,
+    door: Option<Arc<Door>>,
+}
+
+impl Counting {
+    /// True if datagrams, all of one sender, are the peer's. Those of the exchange of cookies are answered.
+    fn lets_in(&self, door: &Door, datagrams: &[u8], received: &RecvMeta) -> bool {
+        let mut are_admitted = true;
+        for datagram in datagrams.chunks(received.stride.max(1)) {
+            let arrival = door.take(datagram, received.addr);
+            are_admitted &= arrival == Arrival::Admitted;
+            if let Arrival::Answer(answer) = arrival {
+                // An answer that cannot be sent is lost; the client asks again.
+                let _ = self.socket.try_send(&Transmit {
+                    destination: received.addr,
+                    ecn: None,
+                    contents: &answer,
+                    segment_size: None,
+                    src_ip: received.dst_ip,
+                });
+            }
+        }
+        are_admitted
+    }
 }
 
 impl AsyncUdpSocket for Counting {
@@ -85,7 +114,14 @@ impl AsyncUdpSocket for Counting {
         meta: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
         let messages = ready!(self.socket.poll_recv(context, buffers, meta))?;
-        for received in &meta[..messages] {
+        for (received, buffer) in meta[..messages].iter_mut().zip(buffers.iter()) {
+            if let Some(door) = &self.door {
+                if !self.lets_in(door, &buffer[..received.len], received) {
+                    // quinn takes no datagram out of it.
+                    received.len = 0;
+                    continue;
+                }
+            }
             // The kernel puts datagrams together only if their fields are the same.
             self.marks.add(received.ecn, received.len.div_ceil(received.stride.max(1)) as u64);
         }

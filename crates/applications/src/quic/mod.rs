@@ -6,7 +6,7 @@ mod failure;
 mod marks;
 
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::sync::Arc;
 
 use quinn::crypto::rustls::{HandshakeData, QuicClientConfig, QuicServerConfig};
@@ -14,7 +14,6 @@ use quinn::{
     ClientConfig, Connection, EndpointConfig, QlogConfig, QlogStream, ServerConfig, TokioRuntime, TransportConfig,
 };
 use sixbench_traffic::df::Df;
-use sixbench_traffic::error::bad_params;
 use sixbench_traffic::socket::Buffers;
 use sixbench_traffic::{Certificate, ConnectionLogs, Endpoint, Error, Result, datagram_socket};
 
@@ -22,6 +21,7 @@ pub use accepting::{Handle, Served, accept, greet, part, shake_hands};
 pub use failure::of_connection;
 pub use marks::{MarkCount, Marks};
 
+use crate::door::Door;
 use crate::failure::Failure;
 use crate::{certificates, name, trust};
 
@@ -42,21 +42,13 @@ pub struct Listening {
 }
 
 /// Binds a socket and makes the trial's certificates.
-///
-/// # Errors
-/// `bad-params` without a peer: QUIC sends up to three times as much as it got to an address that has proved nothing
-/// (RFC 9000 section 8.1), and no server of ours sends to such an address at all.
 pub fn listen(
-    workload: &'static str,
     endpoint: &Endpoint,
     protocol: &[u8],
     chain_bytes: usize,
     buffers: Buffers,
     transport: TransportConfig,
 ) -> Result<Listening> {
-    if endpoint.is_open() {
-        return Err(bad_params(workload, "`peer` of `serve` must be given"));
-    }
     let name = name::of_trial(&endpoint.token);
     let chain = certificates::chain(&name, chain_bytes)?;
     let authority = chain.authority.clone();
@@ -74,20 +66,28 @@ pub fn listen(
 }
 
 impl Listening {
-    /// The endpoint, in this thread's runtime, and the marks of what comes.
-    pub fn open(self) -> Result<(quinn::Endpoint, MarkCount)> {
-        open(self.socket, Some(self.config)).map_err(|e| Error::system("opening a server of QUIC", "setsockopt", e))
+    /// The endpoint, in this thread's runtime, and the marks of what comes. Where the server was told no peer, it is
+    /// given nothing but its peer's datagrams: QUIC sends up to three times as much as it got to an address that has
+    /// proved nothing (RFC 9000 section 8.1), and answers what it does not understand.
+    pub fn open(self, door: &Arc<Door>) -> Result<(quinn::Endpoint, MarkCount)> {
+        let door = door.is_open().then(|| Arc::clone(door));
+        open(self.socket, Some(self.config), door)
+            .map_err(|e| Error::system("opening a server of QUIC", "setsockopt", e))
     }
 }
 
 /// A client's endpoint on a socket of its own, in this thread's runtime, and the marks of what comes.
 pub fn client(endpoint: &Endpoint, buffers: Buffers) -> Result<(quinn::Endpoint, MarkCount)> {
     let socket = datagram_socket::udp(endpoint.address, buffers, Df::Clear)?;
-    open(socket.into(), None).map_err(|e| Error::system("opening a client of QUIC", "setsockopt", e))
+    open(socket.into(), None, None).map_err(|e| Error::system("opening a client of QUIC", "setsockopt", e))
 }
 
-fn open(socket: UdpSocket, config: Option<ServerConfig>) -> io::Result<(quinn::Endpoint, MarkCount)> {
-    let (socket, marks) = marks::counted(socket)?;
+fn open(
+    socket: UdpSocket,
+    config: Option<ServerConfig>,
+    door: Option<Arc<Door>>,
+) -> io::Result<(quinn::Endpoint, MarkCount)> {
+    let (socket, marks) = marks::counted(socket, door)?;
     let mut endpoint = EndpointConfig::default();
     // An end takes whatever the path carries; how much the other one looks for is its own setting.
     endpoint.max_udp_payload_size(LARGEST_DATAGRAM_BYTES).map_err(io::Error::other)?;
@@ -141,9 +141,14 @@ pub fn short_transport() -> TransportConfig {
     transport
 }
 
-/// The server's address.
+/// The server's address. A link-local one has the interface of the client's own, as datagrams from it have.
 pub fn peer(endpoint: &Endpoint) -> SocketAddr {
-    SocketAddr::new(endpoint.peer, endpoint.port)
+    match (endpoint.peer, endpoint.address.at(0)) {
+        (IpAddr::V6(peer), SocketAddr::V6(local)) if peer.is_unicast_link_local() => {
+            SocketAddrV6::new(peer, endpoint.port, 0, local.scope_id()).into()
+        }
+        (peer, _) => SocketAddr::new(peer, endpoint.port),
+    }
 }
 
 fn preparing(what: &str, cause: impl std::error::Error + Send + Sync + 'static) -> Error {

@@ -13,6 +13,7 @@ use tokio::time::timeout;
 
 use super::account::{ClientResult, Connections, Opened};
 use super::{NAME, REQUEST, RESPONSE, Session, Settings};
+use crate::door::{self, Carrier};
 use crate::failure::Failure;
 use crate::loops::{self, Patience, Repeat};
 use crate::quic::{MarkCount, Marks};
@@ -28,6 +29,7 @@ type Tried<T> = std::result::Result<T, Failure>;
 pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<ClientResult> {
     let doing = format!("connecting by QUIC to {}", quic::peer(endpoint));
     let patience = Patience { doing, timeout_ns: settings.timeout_ns };
+    door::enter(endpoint, Carrier::Udp, cancel)?;
     runtime::block_on(cancel, async {
         let workers = (0..settings.in_flight).map(|_| Client::new(endpoint, settings)).collect::<Result<Vec<_>>>()?;
         let (workers, account, repetitions) =

@@ -13,27 +13,22 @@ use sixbench_traffic::{Cancel, Endpoint, Result, Server};
 use tokio::time::timeout;
 
 use super::{NAME, REQUEST, RESPONSE, Settings};
+use crate::door::Door;
 use crate::quic::{self, Handle, Marks, Served};
 use crate::server::{Orders, RuntimeServer};
 
 /// Listens, with certificates that are made now.
 pub fn serve(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<Box<dyn Server<ServerResult>>> {
-    let listening = quic::listen(
-        NAME,
-        endpoint,
-        quic::PROTOCOL,
-        settings.chain_bytes,
-        Buffers::default(),
-        quic::short_transport(),
-    )?;
+    let buffers = Buffers::default();
+    let listening = quic::listen(endpoint, quic::PROTOCOL, settings.chain_bytes, buffers, quic::short_transport())?;
     let (port, authority) = (listening.port, listening.authority.clone());
-    let (endpoint, retry) = (endpoint.clone(), settings.retry);
+    let (door, retry) = (Door::of(endpoint)?, settings.retry);
     let longest = Duration::from_nanos(settings.timeout_ns);
     RuntimeServer::start(NAME, port, Some(authority), cancel, move |mut orders: Orders| async move {
-        let (quic, marks) = listening.open()?;
-        let answering = Rc::new(Answering { longest, transactions: Cell::new(0), served: Served::default() });
+        let (quic, marks) = listening.open(&door)?;
+        let answering = Rc::new(Answering { longest, transactions: Cell::new(0), served: Served::at(door) });
         let served = &answering.served;
-        let (finish, open) = quic::accept(&quic, &endpoint, retry, &answering, served, &mut orders).await;
+        let (finish, open) = quic::accept(&quic, retry, &answering, served, &mut orders).await;
         quic::part(open, &finish).await;
         Ok(ServerResult {
             transactions: answering.transactions.get(),

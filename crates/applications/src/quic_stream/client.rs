@@ -14,6 +14,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::discovery::{Change, SizeSearch};
 use super::{NAME, Settings};
+use crate::door::{self, Carrier};
 use crate::failure::Failure;
 use crate::quic::Marks;
 use crate::{name, quic, runtime, trust};
@@ -40,6 +41,7 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
     let (tls, _) = trust::client_of(NAME, endpoint)?;
     let peer = quic::peer(endpoint);
     let doing = || format!("sending by QUIC to {peer}");
+    door::enter(endpoint, Carrier::Udp, cancel)?;
     runtime::block_on(cancel, async {
         let (quic, marks) = quic::client(endpoint, settings.buffers)?;
         let config = quic::client_config(tls, quic::PROTOCOL, settings.transport(), &endpoint.logs)?;

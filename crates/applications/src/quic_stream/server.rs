@@ -16,36 +16,36 @@ use sixbench_traffic::{Cancel, Endpoint, Result, Server, Window};
 use tokio::time::timeout;
 
 use super::{CHAIN_BYTES, NAME, Settings};
+use crate::door::Door;
 use crate::quic::{self, Handle, Marks, Served};
 use crate::server::{Orders, RuntimeServer};
 
 /// Listens, with certificates that are made now.
 pub fn serve(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<Box<dyn Server<ServerResult>>> {
-    let listening = quic::listen(NAME, endpoint, quic::PROTOCOL, CHAIN_BYTES, settings.buffers, settings.transport())?;
+    let listening = quic::listen(endpoint, quic::PROTOCOL, CHAIN_BYTES, settings.buffers, settings.transport())?;
     let (port, authority) = (listening.port, listening.authority.clone());
-    let (endpoint, settings) = (endpoint.clone(), settings.clone());
+    let (door, endpoint, settings) = (Door::of(endpoint)?, endpoint.clone(), settings.clone());
     RuntimeServer::start(NAME, port, Some(authority), cancel, move |mut orders: Orders| async move {
-        let (quic, marks) = listening.open()?;
+        let (quic, marks) = listening.open(&door)?;
         let receiving = Rc::new(Receiving {
             longest: Duration::from_nanos(settings.timeout_ns),
-            endpoint: endpoint.clone(),
+            endpoint,
             settings,
-            served: Served::default(),
+            served: Served::at(door),
             is_taken: Cell::new(false),
             received: RefCell::new(None),
         });
         let served = &receiving.served;
-        let (finish, mut open) = quic::accept(&quic, &endpoint, false, &receiving, served, &mut orders).await;
+        let (finish, mut open) = quic::accept(&quic, false, &receiving, served, &mut orders).await;
         // The stream's end may still be on its way through the runtime.
         let _ = timeout(Duration::from_nanos(finish.timeout_ns), async {
             while receiving.received.borrow().is_none() && open.join_next().await.is_some() {}
         })
         .await;
         quic::part(open, &finish).await;
-        let received = receiving
-            .received
-            .take()
-            .ok_or_else(|| peer_lost(format!("receiving by QUIC at {}", endpoint.address), "did not end its stream"))?;
+        let received = receiving.received.take().ok_or_else(|| {
+            peer_lost(format!("receiving by QUIC at {}", receiving.endpoint.address), "did not end its stream")
+        })?;
         Ok(ServerResult {
             received,
             connections: served.connections.get(),

@@ -17,6 +17,7 @@ use tokio_rustls::client::TlsStream;
 use super::account::{ClientResult, Handshake, Handshakes};
 use super::{NAME, REQUEST, RESPONSE, Session, Settings};
 use crate::counted::Counted;
+use crate::door::{self, Carrier};
 use crate::failure::Failure;
 use crate::loops::{self, Patience, Repeat};
 use crate::trust::{self, Negotiated};
@@ -27,6 +28,7 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
     let peer = SocketAddr::new(endpoint.peer, endpoint.port);
     let patience = Patience { doing: format!("shaking hands by TLS with {peer}"), timeout_ns: settings.timeout_ns };
     let workers = (0..settings.in_flight).map(|_| Client::new(endpoint, settings)).collect::<Result<Vec<_>>>()?;
+    door::enter(endpoint, Carrier::Tcp, cancel)?;
     runtime::block_on(cancel, async {
         let (_, account, repetitions) = loops::measure(workers, settings.warmup_ns, settings.limit, &patience).await?;
         Ok(ClientResult::new(account, repetitions))

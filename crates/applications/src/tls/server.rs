@@ -18,6 +18,7 @@ use tokio::time::timeout;
 
 use super::{NAME, Session, Settings, early};
 use crate::accepting::{self, Unserved, increase};
+use crate::door::Door;
 use crate::server::{Orders, RuntimeServer};
 use crate::{certificates, connecting, name, trust};
 
@@ -37,7 +38,7 @@ pub fn serve(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Resul
     let answers_early = settings.session == Session::Early;
     let (listener, port) = connecting::listen(endpoint)?;
     let longest = Duration::from_nanos(settings.timeout_ns);
-    let endpoint = endpoint.clone();
+    let door = Door::of(endpoint)?;
     let config = Arc::new(config);
     RuntimeServer::start(NAME, port, Some(authority), cancel, move |orders| async move {
         let serving = Serving {
@@ -47,9 +48,9 @@ pub fn serve(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Resul
             answers_early,
             transactions: Cell::new(0),
             early: Cell::new(0),
-            unserved: Unserved::default(),
+            unserved: Unserved::at(door),
         };
-        Ok(Rc::new(serving).run(&connecting::listener(listener)?, &endpoint, orders).await)
+        Ok(Rc::new(serving).run(&connecting::listener(listener)?, orders).await)
     })
 }
 
@@ -76,12 +77,12 @@ pub struct ServerResult {
 }
 
 impl Serving {
-    async fn run(self: Rc<Self>, listener: &TcpListener, endpoint: &Endpoint, mut orders: Orders) -> ServerResult {
+    async fn run(self: Rc<Self>, listener: &TcpListener, mut orders: Orders) -> ServerResult {
         let handle = |stream| {
             let serving = Rc::clone(&self);
             async move { serving.connection(stream).await }
         };
-        accepting::accept(listener, endpoint, &self.unserved, &mut orders, handle).await;
+        accepting::accept(listener, &self.unserved.door, &mut orders, handle).await;
         let Unserved { failed, .. } = &self.unserved;
         ServerResult {
             transactions: self.transactions.get(),

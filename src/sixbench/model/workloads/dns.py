@@ -271,7 +271,6 @@ KIND = WorkloadKind(
         metric("transaction_received", "bytes", "lower", "Bytes from the server for an answer", "RFC 1035 section 4"),
     ),
     distributions=("session", "response", "transaction"),
-    needs_network="a server that knows the address of its client beforehand",
     check=checked("dns", of_one_length(DURATION, COUNT)),
     agent_params=without_programs,
     summarise=_summarise,

@@ -347,7 +347,6 @@ KIND = WorkloadKind(
         duration("cpu_per_request", "CPU time of the client's process per object", "getrusage(2)"),
     ),
     distributions=("connect", "handshake", "first_byte", "object", "page"),
-    needs_network="a server that knows the address of its client beforehand",
     check=checked("http", _check),
     agent_params=without_programs,
     summarise=_summarise,

@@ -185,7 +185,6 @@ KIND = WorkloadKind(
     ),
     own_metrics=CONNECTION_BYTES,
     distributions=("handshake", "first_byte"),
-    needs_network="a server that knows the address of its client beforehand",
     check=checked("quic-connect", _check),
     agent_params=without_programs,
     summarise=_summarise,

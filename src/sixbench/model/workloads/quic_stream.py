@@ -178,7 +178,6 @@ KIND = WorkloadKind(
         duration("datagram_settled", "Time until nothing larger was looked for", "RFC 8899"),
         share("ecn_marked_ratio", "Datagrams that came with a mark of congestion", "RFC 9000 section 13.4"),
     ),
-    needs_network="a server that knows the address of its client beforehand",
     check=of_one_length(DURATION, BYTES),
     summarise=_summarise,
     traffic=_traffic,
