@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,7 +24,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import synthetic
-from served import served
 from starlette.testclient import TestClient
 
 from sixbench.agent import find_agent
@@ -86,12 +85,6 @@ def written(
     return [record.key for record in run.trials]
 
 
-@pytest.fixture
-def client(tmp_path: Path) -> Iterator[TestClient]:
-    with served(tmp_path) as served_page:
-        yield served_page
-
-
 def test_a_run_that_goes_on_has_no_answer_and_is_read_again_after_a_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,12 +116,14 @@ def test_a_run_that_goes_on_has_no_answer_and_is_read_again_after_a_rest(
     assert output() == ("complete", len(run.trials), False)
 
 
-def test_a_trial_is_shown_with_its_series_and_what_is_missing_is_missing(tmp_path: Path, client: TestClient) -> None:
+def test_a_trial_is_shown_with_its_series_and_what_is_missing_is_missing(
+    tmp_path: Path, new_client: TestClient
+) -> None:
     key, *others = written(tmp_path / "mine", {})
-    listed = client.get("/api/runs/mine/trials").json()["trials"]
+    listed = new_client.get("/api/runs/mine/trials").json()["trials"]
     assert [listed_run["key"] for listed_run in listed] == [key, *others]
     assert {listed_run["status"] for listed_run in listed} == {"ok", "invalid", "failed"}
-    document = client.get(f"/api/runs/mine/trials/{key}").json()
+    document = new_client.get(f"/api/runs/mine/trials/{key}").json()
     values = {
         (each_values["source"], each_values["title"], each_values["unit"]): each_values["values"]
         for each_values in document["series"]
@@ -140,12 +135,12 @@ def test_a_trial_is_shown_with_its_series_and_what_is_missing_is_missing(tmp_pat
     }
     assert document["files"] == ["trial.json", "series.parquet"]
     [invalid] = [listed_run["key"] for listed_run in listed if listed_run["status"] == "invalid"]
-    assert client.get(f"/api/runs/mine/trials/{invalid}").json()["reasons"][0]["text"]
+    assert new_client.get(f"/api/runs/mine/trials/{invalid}").json()["reasons"][0]["text"]
 
 
-def test_packets_are_told_by_their_headers_link_by_link(tmp_path: Path, client: TestClient) -> None:
+def test_packets_are_told_by_their_headers_link_by_link(tmp_path: Path, new_client: TestClient) -> None:
     key, *_ = written(tmp_path / "mine", {"r1-r2.pcapng": CAPTURE})
-    document = client.get(f"/api/runs/mine/trials/{key}").json()
+    document = new_client.get(f"/api/runs/mine/trials/{key}").json()
     assert [(link["link"], link["file"]) for link in document["links"]] == [
         ("h1-r1", None),
         ("r1-r2", "r1-r2.pcapng"),
@@ -154,9 +149,9 @@ def test_packets_are_told_by_their_headers_link_by_link(tmp_path: Path, client: 
     assert document["links"][1]["packets"][0]["stack"].startswith("Ethernet / IPv4 / ")
 
 
-def test_a_header_says_whence_where_to_and_what_else(tmp_path: Path, client: TestClient) -> None:
+def test_a_header_says_whence_where_to_and_what_else(tmp_path: Path, new_client: TestClient) -> None:
     key, *_ = written(tmp_path / "mine", {}, packets=[TUNNELLED])
-    [link] = client.get(f"/api/runs/mine/trials/{key}").json()["links"]
+    [link] = new_client.get(f"/api/runs/mine/trials/{key}").json()["links"]
     assert (link["link"], link["node"], link["captured"], link["not_captured"]) == ("r1-r2", "r1", 7, None)
     assert link["stacks"] == [{"stack": "IPv6 in IPv4", "packets": 7}]
     [packet] = link["packets"]
@@ -192,9 +187,11 @@ def capture(packets: int, data: str = FRAME) -> bytes:
     return to_pcapng(map(observed.packet, frames), "eth0 of r1 on r1-r2", 128)
 
 
-def test_all_packets_of_a_capture_are_told_a_page_at_a_time(tmp_path: Path, client: TestClient) -> None:
+def test_all_packets_of_a_capture_are_told_a_page_at_a_time(tmp_path: Path, new_client: TestClient) -> None:
     key, *_ = written(tmp_path / "mine", {"r1-r2.pcapng": capture(205)})
-    pages = [client.get(f"/api/runs/mine/trials/{key}/packets/r1-r2?first={first}").json() for first in (0, 100, 200)]
+    pages = [
+        new_client.get(f"/api/runs/mine/trials/{key}/packets/r1-r2?first={first}").json() for first in (0, 100, 200)
+    ]
     assert [(len(page["packets"]), page["more"]) for page in pages] == [(100, True), (100, True), (5, False)]
     packets = [packet for page in pages for packet in page["packets"]]
     assert [(packet["number"], packet["after_ns"]) for packet in packets] == [
@@ -202,13 +199,16 @@ def test_all_packets_of_a_capture_are_told_a_page_at_a_time(tmp_path: Path, clie
     ]
     assert {(packet["wire_bytes"], packet["stack"]) for packet in packets} == {(66, "Ethernet / IPv6 / UDP")}
     assert packets[204]["layers"][1]["to"] == "2001:db8:2::2"
-    assert client.get(f"/api/runs/mine/trials/{key}/packets/r1-r2?first=900").json() == {"packets": [], "more": False}
+    assert new_client.get(f"/api/runs/mine/trials/{key}/packets/r1-r2?first=900").json() == {
+        "packets": [],
+        "more": False,
+    }
 
 
 @pytest.mark.parametrize("asked", ["h1-r1", "no-such", "..%2Fr1-r2", "r1-r2?first=-1", "r1-r2?first=x"])
-def test_packets_that_there_are_not_are_not_told(tmp_path: Path, client: TestClient, asked: str) -> None:
+def test_packets_that_there_are_not_are_not_told(tmp_path: Path, new_client: TestClient, asked: str) -> None:
     key, *_ = written(tmp_path / "mine", {"r1-r2.pcapng": CAPTURE})
-    assert client.get(f"/api/runs/mine/trials/{key}/packets/{asked}").status_code in (404, 422)
+    assert new_client.get(f"/api/runs/mine/trials/{key}/packets/{asked}").status_code in (404, 422)
 
 
 @pytest.mark.parametrize(
@@ -216,10 +216,10 @@ def test_packets_that_there_are_not_are_not_told(tmp_path: Path, client: TestCli
     [(b"no capture", "r1-r2.pcapng: "), (capture(3)[:-9], "r1-r2.pcapng: "), (capture(2, "ff" * 60), None)],
 )
 def test_packets_of_a_stranger_are_told_as_far_as_they_are_any(
-    tmp_path: Path, client: TestClient, content: bytes, words: str | None
+    tmp_path: Path, new_client: TestClient, content: bytes, words: str | None
 ) -> None:
     key, *_ = written(tmp_path / "mine", {"r1-r2.pcapng": content})
-    answer = client.get(f"/api/runs/mine/trials/{key}/packets/r1-r2")
+    answer = new_client.get(f"/api/runs/mine/trials/{key}/packets/r1-r2")
     if words is None:
         assert [packet["layers"][0]["name"] for packet in answer.json()["packets"]] == ["Ethernet", "Ethernet"]
     else:
@@ -227,7 +227,7 @@ def test_packets_of_a_stranger_are_told_as_far_as_they_are_any(
 
 
 def test_an_agent_that_cannot_decode_is_told(
-    tmp_path: Path, client: TestClient, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, new_client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key, *_ = written(tmp_path / "mine", {"r1-r2.pcapng": CAPTURE})
     for program, words in (
@@ -236,7 +236,7 @@ def test_an_agent_that_cannot_decode_is_told(
         ("/bin/true", "0 of"),
     ):
         monkeypatch.setattr(trial, "find_agent", lambda program=program: Path(program))
-        answer = client.get(f"/api/runs/mine/trials/{key}/packets/r1-r2")
+        answer = new_client.get(f"/api/runs/mine/trials/{key}/packets/r1-r2")
         assert (answer.status_code, words in answer.json()["error"]) == (500, True)
 
 
@@ -261,32 +261,32 @@ def test_packets_are_decoded_where_the_server_s_user_may_not_get_to_the_agent(tm
     assert [packet["stack"] for packet in document["packets"]] == ["Ethernet / IPv6 / UDP"] * 2
 
 
-def test_files_of_a_trial_are_given_as_they_were_recorded(tmp_path: Path, client: TestClient) -> None:
+def test_files_of_a_trial_are_given_as_they_were_recorded(tmp_path: Path, new_client: TestClient) -> None:
     key, *_ = written(tmp_path / "mine", {"r1-r2.pcapng": CAPTURE, "other.bin": b"x"})
-    answer = client.get(f"/runs/mine/trials/{key}/r1-r2.pcapng")
+    answer = new_client.get(f"/runs/mine/trials/{key}/r1-r2.pcapng")
     assert answer.content == CAPTURE
     assert answer.headers["content-disposition"] == 'attachment; filename="r1-r2.pcapng"'
     assert answer.headers["content-security-policy"] == "sandbox"
     for name in ("other.bin", "h1-r1.pcapng", "no-such.pcapng", "..%2Ftrial.json", "packets.parquet"):
-        assert client.get(f"/runs/mine/trials/{key}/{name}").status_code == 404
+        assert new_client.get(f"/runs/mine/trials/{key}/{name}").status_code == 404
     for other in ("b001", "..%2F..", "x" * 300):
-        assert client.get(f"/runs/mine/trials/{other}/trial.json").status_code == 404
-        assert client.get(f"/api/runs/mine/trials/{other}").status_code == 404
+        assert new_client.get(f"/runs/mine/trials/{other}/trial.json").status_code == 404
+        assert new_client.get(f"/api/runs/mine/trials/{other}").status_code == 404
 
 
-def test_what_was_changed_is_not_shown(tmp_path: Path, client: TestClient) -> None:
+def test_what_was_changed_is_not_shown(tmp_path: Path, new_client: TestClient) -> None:
     key, *_ = written(tmp_path / "mine", {"r1-r2.pcapng": CAPTURE})
     place = tmp_path / "mine" / "trials" / key
     (place / "series.parquet").write_bytes(series_file([("a", 1, "b", 2.0)]))
     (place / "r1-r2.pcapng").unlink()
     (place / "r1-r2.pcapng").symlink_to("/etc/hostname")
-    document = client.get(f"/api/runs/mine/trials/{key}").json()
+    document = new_client.get(f"/api/runs/mine/trials/{key}").json()
     assert document["series"] == []
     assert "it was changed after the run recorded it" in document["series_problem"]
-    assert client.get(f"/runs/mine/trials/{key}/r1-r2.pcapng").status_code == 404
+    assert new_client.get(f"/runs/mine/trials/{key}/r1-r2.pcapng").status_code == 404
     (place / "r1-r2.pcapng").unlink()
     os.mkfifo(place / "r1-r2.pcapng")
-    assert client.get(f"/runs/mine/trials/{key}/r1-r2.pcapng").status_code == 404
+    assert new_client.get(f"/runs/mine/trials/{key}/r1-r2.pcapng").status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -301,65 +301,69 @@ def test_what_was_changed_is_not_shown(tmp_path: Path, client: TestClient) -> No
     ],
 )
 def test_series_of_a_stranger_are_bounded_and_checked(
-    tmp_path: Path, client: TestClient, monkeypatch: pytest.MonkeyPatch, content: bytes, words: str
+    tmp_path: Path, new_client: TestClient, monkeypatch: pytest.MonkeyPatch, content: bytes, words: str
 ) -> None:
     monkeypatch.setattr(trial, "MOST_VALUES", 100)
     key, *_ = written(tmp_path / "mine", {"series.parquet": content})
-    document = client.get(f"/api/runs/mine/trials/{key}").json()
+    document = new_client.get(f"/api/runs/mine/trials/{key}").json()
     assert document["series"] == []
     assert words in document["series_problem"]
 
 
-def test_files_of_a_stranger_are_bounded(tmp_path: Path, client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_a_stranger_are_bounded(
+    tmp_path: Path, new_client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(trial, "MOST_FILE_BYTES", 100)
     key, *_ = written(tmp_path / "mine", {"r1-r2.pcapng": CAPTURE})
-    answer = client.get(f"/runs/mine/trials/{key}/r1-r2.pcapng")
+    answer = new_client.get(f"/runs/mine/trials/{key}/r1-r2.pcapng")
     assert answer.status_code == 404
     assert "more than 100 bytes" in answer.json()["error"]
-    assert client.get(f"/api/runs/mine/trials/{key}").json()["links"][1]["packets"]
+    assert new_client.get(f"/api/runs/mine/trials/{key}").json()["links"][1]["packets"]
 
 
-def test_tables_for_a_paper_are_those_of_the_report(tmp_path: Path, client: TestClient) -> None:
+def test_tables_for_a_paper_are_those_of_the_report(tmp_path: Path, new_client: TestClient) -> None:
     written(tmp_path / "mine", {})
     written(tmp_path / "stopped", {}, state="interrupted")
-    assert "\\begin{tabular}" in client.get("/api/runs/mine/tables/latex").json()["text"]
-    assert "| --- |" in client.get("/api/runs/mine/tables/md").json()["text"]
-    document = client.get("/api/runs/mine/tables/csv").json()
+    assert "\\begin{tabular}" in new_client.get("/api/runs/mine/tables/latex").json()["text"]
+    assert "| --- |" in new_client.get("/api/runs/mine/tables/md").json()["text"]
+    document = new_client.get("/api/runs/mine/tables/csv").json()
     assert (document["text"].partition(",")[0], document["suffix"]) == ("experiment", ".csv")
-    assert client.get("/api/runs/mine/tables/html").status_code == 409
-    early = client.get("/api/runs/stopped/tables/latex")
+    assert new_client.get("/api/runs/mine/tables/html").status_code == 409
+    early = new_client.get("/api/runs/stopped/tables/latex")
     assert early.status_code == 409
     assert "not at its planned end" in early.json()["error"]
 
 
-def test_the_tables_of_a_paper_that_a_run_from_the_page_repeats_are_copied(tmp_path: Path, client: TestClient) -> None:
+def test_the_tables_of_a_paper_that_a_run_from_the_page_repeats_are_copied(
+    tmp_path: Path, new_client: TestClient
+) -> None:
     name = "herrera-6to4-tunnel"
-    assert name in {experiment["name"] for experiment in client.get("/api/gallery").json()["experiments"]}
+    assert name in {experiment["name"] for experiment in new_client.get("/api/gallery").json()["experiments"]}
     run = paper_runs.imagined(paper_runs.experiment(name, quick=True))
     manifest = replace(run.manifest, paper=name, state="complete")
     with create_run(tmp_path / "mine", manifest) as writer:
         for record in run.trials:
             writer.add_trial(record, {})
     for form in ("latex", "md"):
-        text = client.get(f"/api/runs/mine/tables/{form}").json()["text"]
+        text = new_client.get(f"/api/runs/mine/tables/{form}").json()["text"]
         assert [table for table in ("Table 1", "Table 2") if table not in text] == [], form
-    listed = client.get("/api/runs/mine/tables").json()["tables"]
+    listed = new_client.get("/api/runs/mine/tables").json()["tables"]
     assert [listed_run["name"] for listed_run in listed][:2] == ["Table 1", "Table 2"]
     for number, mss in ((1, "1"), (2, "2")):
         asked = {"table": f"Table {number}"}
-        document = client.get("/api/runs/mine/tables/csv", params=asked).json()
+        document = new_client.get("/api/runs/mine/tables/csv", params=asked).json()
         assert document["suffix"] == f"-table-{number}.csv"
         [heading, theirs, ours, *_] = csv.reader(document["text"].splitlines())
         assert heading[3] == "Max segment size (kbyte) [KiB]"
         assert (theirs[0], theirs[1:4], ours[0]) == ("paper", ["10", "10", mss], "ours")
         assert 0 < float(ours[6]) != float(theirs[6])
-        latex = client.get("/api/runs/mine/tables/latex", params=asked).json()["text"]
+        latex = new_client.get("/api/runs/mine/tables/latex", params=asked).json()["text"]
         assert latex.startswith("\\begin{table")
         assert latex.count("\\begin{tabular}") == 1
         assert f"caption[Table {number}: Time" in latex
-        markdown = client.get("/api/runs/mine/tables/md", params=asked).json()["text"]
+        markdown = new_client.get("/api/runs/mine/tables/md", params=asked).json()["text"]
         assert markdown.startswith(f"## Table {number}: Time")
-    unknown = client.get("/api/runs/mine/tables/csv", params={"table": "Table 9"})
+    unknown = new_client.get("/api/runs/mine/tables/csv", params={"table": "Table 9"})
     assert unknown.status_code == 409
     assert "Table 9" in unknown.json()["error"]
 

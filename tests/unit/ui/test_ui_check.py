@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from served import OWN_ORIGIN, served
+from served import OWN_ORIGIN
 from starlette.testclient import TestClient
 
 
-@pytest.fixture
-def client(tmp_path: Path) -> Iterator[TestClient]:
-    with served(tmp_path / "runs") as served_page:
-        yield served_page
-
-
-def test_an_experiment_is_checked_by_the_reader_of_the_command(client: TestClient, small: str) -> None:
-    right = client.post("/api/check", json={"text": small, "quick": True}, headers=OWN_ORIGIN).json()
+def test_an_experiment_is_checked_by_the_reader_of_the_command(new_client: TestClient, small: str) -> None:
+    right = new_client.post("/api/check", json={"text": small, "quick": True}, headers=OWN_ORIGIN).json()
     assert right["command"] == "sixbench run experiment.yaml --quick"
     assert right["duration"].startswith("about ")
-    wrong = client.post("/api/check", json={"text": small.replace("native6", "native7")}, headers=OWN_ORIGIN)
+    wrong = new_client.post("/api/check", json={"text": small.replace("native6", "native7")}, headers=OWN_ORIGIN)
     assert wrong.status_code == 422
     [line] = wrong.json()["problems"]
     assert line.startswith("experiment.yaml:7: paths.ipv6")
 
 
-def test_what_changes_an_experiment_is_read_as_the_command_reads_it(client: TestClient) -> None:
+def test_what_changes_an_experiment_is_read_as_the_command_reads_it(new_client: TestClient) -> None:
     settings = ["factors.transfer=[10MiB, 20MiB]", "factors.window=[10KiB]"]
     asked = {"name": "herrera-6to4-tunnel", "quick": True, "blocks": 2, "settings": settings}
-    document = client.post("/api/check", json=asked, headers=OWN_ORIGIN).json()
+    document = new_client.post("/api/check", json=asked, headers=OWN_ORIGIN).json()
     assert document["trials"] == str((2 * 2 + 9) * 2 * 2)
     changes = "'--set=factors.transfer=[10MiB, 20MiB]' '--set=factors.window=[10KiB]'"
     assert document["command"] == f"sixbench run herrera-6to4-tunnel --quick --blocks=2 {changes}"
@@ -49,8 +42,10 @@ def test_what_changes_an_experiment_is_read_as_the_command_reads_it(client: Test
         ([5], "is not an experiment"),
     ],
 )
-def test_changes_that_cannot_be_are_refused_in_words(client: TestClient, settings: Any, words: str) -> None:
-    answer = client.post("/api/check", json={"name": "herrera-6to4-tunnel", "settings": settings}, headers=OWN_ORIGIN)
+def test_changes_that_cannot_be_are_refused_in_words(new_client: TestClient, settings: Any, words: str) -> None:
+    answer = new_client.post(
+        "/api/check", json={"name": "herrera-6to4-tunnel", "settings": settings}, headers=OWN_ORIGIN
+    )
     assert answer.status_code == 422
     assert words in "\n".join(answer.json()["problems"])
 
@@ -70,19 +65,21 @@ def test_changes_that_cannot_be_are_refused_in_words(client: TestClient, setting
         {"name": "quickstart", "quick": "yes"},
     ],
 )
-def test_what_is_no_experiment_is_not_started(client: TestClient, asked: Any) -> None:
+def test_what_is_no_experiment_is_not_started(new_client: TestClient, asked: Any) -> None:
     for address in ("/api/check", "/api/start"):
-        assert client.post(address, json=asked, headers=OWN_ORIGIN).status_code == 422
+        assert new_client.post(address, json=asked, headers=OWN_ORIGIN).status_code == 422
 
 
 @pytest.mark.parametrize("file", ["/etc/hostname", "../../../../../../../../etc/hostname"])
-def test_an_experiment_of_the_page_reads_no_files_of_this_machine(client: TestClient, small: str, file: str) -> None:
+def test_an_experiment_of_the_page_reads_no_files_of_this_machine(
+    new_client: TestClient, small: str, file: str
+) -> None:
     text = (
         small + f"traces: {{own: {file}}}\n"
         if "traces" in small
         else small.replace("[h1, r1]}", f"[h1, r1], jitter: 1ms, jitter-distribution: {{file: {file}}}}}")
     )
-    answer = client.post("/api/check", json={"text": text}, headers=OWN_ORIGIN)
+    answer = new_client.post("/api/check", json={"text": text}, headers=OWN_ORIGIN)
     assert answer.status_code == 422
 
 
@@ -109,7 +106,7 @@ DEVICE = "experiment: x\ndut: {%s}\nworkloads: [udp-stream: {rate: 1Mbit, datagr
     ],
 )
 def test_an_experiment_of_the_page_names_no_file_and_no_program_wherever_the_server_stands(
-    tmp_path: Path, client: TestClient, monkeypatch: pytest.MonkeyPatch, text: str
+    tmp_path: Path, new_client: TestClient, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for folder in (tmp_path, tmp_path / "sixbench-page-without-files"):
@@ -118,8 +115,8 @@ def test_an_experiment_of_the_page_names_no_file_and_no_program_wherever_the_ser
             (folder / name).write_text("1ms\n")
         (folder / "6.1.0").mkdir()
     for address in ("/api/check", "/api/start"):
-        answer = client.post(address, json={"text": text}, headers=OWN_ORIGIN)
+        answer = new_client.post(address, json={"text": text}, headers=OWN_ORIGIN)
         assert answer.status_code == 422
         words = "\n".join(answer.json()["problems"])
         assert "use sixbench run instead" in words or "hosts" in words
-    assert client.get("/api/jobs").json() == {"jobs": []}
+    assert new_client.get("/api/jobs").json() == {"jobs": []}

@@ -12,14 +12,6 @@ import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import pytest
-from served import write_runs
-
-
-@pytest.fixture(scope="module")
-def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_runs(tmp_path_factory.mktemp("runs"))
-
 
 def test_clients_that_leave_in_the_midst_of_a_request_leave_no_traceback(directory: Path) -> None:
     command = [sys.executable, "-m", "sixbench", "ui", str(directory), "--port", "0"]

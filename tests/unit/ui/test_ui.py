@@ -7,22 +7,11 @@ from pathlib import Path
 
 import pytest
 import synthetic
-from served import OWN_ORIGIN, TOKEN, served, stranger_to, write_runs
+from served import OWN_ORIGIN, TOKEN, stranger_to
 from starlette.testclient import TestClient
 
 from sixbench.report.figures.style import path_styles
 from sixbench.ui.runs import path_steps
-
-
-@pytest.fixture(scope="module")
-def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_runs(tmp_path_factory.mktemp("runs"))
-
-
-@pytest.fixture
-def client(directory: Path) -> Iterator[TestClient]:
-    with served(directory) as served_page:
-        yield served_page
 
 
 @pytest.fixture

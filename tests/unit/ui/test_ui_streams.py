@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import synthetic
-from served import events_after, served, write_runs
+from served import events_after
 from starlette.testclient import TestClient
 
 from sixbench.store import create_run
 from sixbench.ui.stream import Streams
-
-
-@pytest.fixture(scope="module")
-def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_runs(tmp_path_factory.mktemp("runs"))
-
-
-@pytest.fixture
-def client(directory: Path) -> Iterator[TestClient]:
-    with served(directory) as served_page:
-        yield served_page
 
 
 @pytest.mark.parametrize(("run", "source"), [("small", "log"), ("plain", "records")])

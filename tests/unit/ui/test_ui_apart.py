@@ -10,7 +10,7 @@ from typing import Any
 
 from waiting import wait_for
 
-PROGRAM = Path(__file__).parents[1] / "asked_apart.py"
+PROGRAM = Path(__file__).parents[2] / "asked_apart.py"
 PATIENCE_S = 120
 
 

@@ -12,19 +12,13 @@ from typing import Any
 
 import pytest
 import synthetic
-from served import OWN_ORIGIN, served
+from served import OWN_ORIGIN
 from starlette.testclient import TestClient
 from waiting import wait_for
 
 from sixbench.ui.two_machines import path_mtus
 
 KEY = "0123456789abcdef" * 4
-
-
-@pytest.fixture
-def client(tmp_path: Path) -> Iterator[TestClient]:
-    with served(tmp_path / "runs") as served_page:
-        yield served_page
 
 
 def checked(client: TestClient, **asked: Any) -> dict[str, Any]:
@@ -53,8 +47,8 @@ def checked(client: TestClient, **asked: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_letters_are_those_of_the_command(client: TestClient, asked: dict[str, Any], command: str) -> None:
-    assert checked(client, **asked) == {"command": command}
+def test_letters_are_those_of_the_command(new_client: TestClient, asked: dict[str, Any], command: str) -> None:
+    assert checked(new_client, **asked) == {"command": command}
 
 
 @pytest.mark.parametrize(
@@ -85,16 +79,16 @@ def test_letters_are_those_of_the_command(client: TestClient, asked: dict[str, A
         ({"options": 5}, "is not a measurement"),
     ],
 )
-def test_what_cannot_be_measured_is_said(client: TestClient, asked: dict[str, Any], words: str) -> None:
-    [problem] = checked(client, **asked)["problems"]
+def test_what_cannot_be_measured_is_said(new_client: TestClient, asked: dict[str, Any], words: str) -> None:
+    [problem] = checked(new_client, **asked)["problems"]
     assert words in problem
 
 
 @pytest.mark.parametrize("body", ["[]", "nonsense", '"x"', "null"])
-def test_what_is_no_measurement_is_not_started(client: TestClient, body: str) -> None:
+def test_what_is_no_measurement_is_not_started(new_client: TestClient, body: str) -> None:
     for address in ("/api/measure/check", "/api/measure/start"):
-        assert client.post(address, content=body, headers=OWN_ORIGIN).status_code == 422
-    assert client.post("/api/measure/start", json={"host": "x"}).status_code == 403, "it has to name its origin"
+        assert new_client.post(address, content=body, headers=OWN_ORIGIN).status_code == 422
+    assert new_client.post("/api/measure/start", json={"host": "x"}).status_code == 403, "it has to name its origin"
 
 
 TELLING = """
@@ -108,13 +102,13 @@ sys.exit(3)
 
 
 def test_the_key_reaches_the_measurement_and_nothing_else(
-    tmp_path: Path, client: TestClient, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, new_client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sixbench.ui.jobs.SIXBENCH", (sys.executable, "-c", TELLING))
     held = len(os.listdir("/proc/self/fd"))
-    answer = client.post("/api/measure/start", json={"host": "x", "key": KEY, "options": "-46"}, headers=OWN_ORIGIN)
-    wait_for(lambda: client.get("/api/runs").json()["jobs"][0]["state"] == "ended")
-    listed = client.get("/api/runs")
+    answer = new_client.post("/api/measure/start", json={"host": "x", "key": KEY, "options": "-46"}, headers=OWN_ORIGIN)
+    wait_for(lambda: new_client.get("/api/runs").json()["jobs"][0]["state"] == "ended")
+    listed = new_client.get("/api/runs")
     [job] = listed.json()["jobs"]
     assert (job["title"], job["exit_code"]) == ("tcp-stream to x over IPv4 and IPv6", 3)
     assert job["words"] == "sixbench: 0123 600 True"
@@ -124,19 +118,19 @@ def test_the_key_reaches_the_measurement_and_nothing_else(
 
 
 def test_the_key_of_a_measurement_that_is_taken_from_the_queue_is_gone(
-    client: TestClient, monkeypatch: pytest.MonkeyPatch
+    new_client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waiting = "import signal; signal.pause()"
     monkeypatch.setattr("sixbench.ui.jobs.SIXBENCH", (sys.executable, "-c", waiting))
     jobs = [
-        client.post("/api/measure/start", json={"host": "x", "key": KEY}, headers=OWN_ORIGIN).json()["run"]
+        new_client.post("/api/measure/start", json={"host": "x", "key": KEY}, headers=OWN_ORIGIN).json()["run"]
         for _ in range(2)
     ]
     held = len([link for link in _links() if "memfd:key" in link])
-    client.post(f"/api/runs/{jobs[1]}/stop", json={}, headers=OWN_ORIGIN)
+    new_client.post(f"/api/runs/{jobs[1]}/stop", json={}, headers=OWN_ORIGIN)
     assert len([link for link in _links() if "memfd:key" in link]) == held - 1
-    client.post(f"/api/runs/{jobs[0]}/stop", json={}, headers=OWN_ORIGIN)
-    wait_for(lambda: client.get("/api/runs").json()["jobs"][0]["state"] == "ended")
+    new_client.post(f"/api/runs/{jobs[0]}/stop", json={}, headers=OWN_ORIGIN)
+    wait_for(lambda: new_client.get("/api/runs").json()["jobs"][0]["state"] == "ended")
 
 
 def _links() -> Iterator[str]:

@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import synthetic
-from served import served, write_runs
 from starlette.testclient import TestClient
-
-
-@pytest.fixture(scope="module")
-def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_runs(tmp_path_factory.mktemp("runs"))
-
-
-@pytest.fixture
-def client(directory: Path) -> Iterator[TestClient]:
-    with served(directory) as served_page:
-        yield served_page
 
 
 def test_runs_over_each_other_are_compared_by_the_command_s_own_code(directory: Path, client: TestClient) -> None:
