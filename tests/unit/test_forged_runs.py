@@ -86,6 +86,14 @@ FORGERIES: list[tuple[Change, str]] = [
     (lambda data: data.update(histograms={"rtt": 5}), "histograms.rtt is 5, which is not an object"),
     (lambda data: data.update(client={"socket": {"mss_bytes": "x"}}), 'client.socket.mss_bytes is "x", which is not a'),
     (lambda data: data.update(client={"forward": {"tcp": 1}}), "client.forward.tcp is 1, which is not an object"),
+    (
+        lambda data: data.update(client={"last_page": {"begun_ns": 1, "first_byte_ns": [2], "ended_ns": [3]}}),
+        "client.last_page.begun_ns is 1, which is not a list",
+    ),
+    (
+        lambda data: data.update(client={"last_page": {"begun_ns": [], "first_byte_ns": [2], "ended_ns": [3]}}),
+        "client.last_page: the times of a page's objects are not equally many",
+    ),
     (lambda data: data["metrics"].update(goodput_bps=True), "metrics.goodput_bps is true, which is not a number"),
     (lambda data: data["metrics"].update(goodput_bps=10**400), "metrics.goodput_bps is 1"),
     (lambda data: data.update(elapsed_ns=-1), "elapsed_ns is -1, which is not a number that a trial can have"),

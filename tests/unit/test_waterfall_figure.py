@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from stored import bare_record, manifest_of
+from page_loads import TEXT, page_times, page_trials
+from stored import manifest_of
 from workload_results import HTTP_CLIENT
 
 from sixbench.agent.answers import check
@@ -18,47 +18,12 @@ from sixbench.model.workloads import WORKLOADS
 from sixbench.report.figures import style, waterfall
 from sixbench.report.figures.data import Context
 from sixbench.report.figures.drawing import Drawing
+from sixbench.report.page_loads import MOST_OBJECTS, compared_paths
 from sixbench.store import Run
 
 pytestmark = pytest.mark.computes
 
 Read = Callable[[str], Experiment]
-
-TEXT = """
-topology: {nodes: {h1: host, r1: router, h2: host}, links: [{endpoints: [h1, r1]}, {endpoints: [r1, h2]}]}
-between: [h1, h2]
-paths: {nat64: {nat64: [r1]}, ipv4: native4, ipv6: native6}
-workloads: [{http: {version: [1.1, 2], objects: 3, count: 1}}]
-"""
-MS = 10**6
-
-
-def page(begin_ms: int) -> dict[str, list[int]]:
-    """The times of a page whose first object begins then."""
-    begun_ns = [begin_ms * MS, 30 * MS, 30 * MS]
-    return {
-        "begun_ns": begun_ns,
-        "first_byte_ns": [time_ns + 10 * MS for time_ns in begun_ns],
-        "ended_ns": [time_ns + 15 * MS for time_ns in begun_ns],
-    }
-
-
-def trials(experiment: Experiment, **changes: Any) -> list[TrialRecord]:
-    """Three trials of each path and version, whose pages begin later in each."""
-    return [
-        bare_record(
-            "http",
-            key=f"b00{block}-{combination.name}-{path.name}",
-            block=block,
-            combination=combination.name,
-            path=path.name,
-            metrics={"page_p50_ns": 50.0 * MS + block},
-            **{"client": {"last_page": page(block)}, **changes},
-        )
-        for block in (3, 1, 2)
-        for combination in experiment.combinations
-        for path in experiment.paths
-    ]
 
 
 def figures(experiment: Experiment, records: list[TrialRecord]) -> list[Drawing]:
@@ -68,7 +33,7 @@ def figures(experiment: Experiment, records: list[TrialRecord]) -> list[Drawing]
 
 def test_both_families_are_over_each_other_in_a_panel_for_each_version(read: Read) -> None:
     experiment = read(TEXT)
-    [drawing] = figures(experiment, trials(experiment))
+    [drawing] = figures(experiment, page_trials(experiment))
     assert (drawing.name, drawing.workload) == ("http-waterfall", "http")
     figure = drawing.draw(style.WIDTH_IN).figure
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["version 1.1", "version 2"]
@@ -91,25 +56,25 @@ def test_both_families_are_over_each_other_in_a_panel_for_each_version(read: Rea
 
 def test_trials_without_times_of_objects_have_no_waterfall(read: Read) -> None:
     experiment = read(TEXT)
-    assert figures(experiment, trials(experiment, client={})) == []
-    assert figures(experiment, trials(experiment, status="invalid")) == []
+    assert figures(experiment, page_trials(experiment, client={})) == []
+    assert figures(experiment, page_trials(experiment, status="invalid")) == []
     assert figures(read(TEXT.replace("{http: {version: [1.1, 2], objects: 3, count: 1}}", "{ping: {}}")), []) == []
 
 
 def test_a_long_page_is_cut_and_the_caption_has_it(read: Read) -> None:
     experiment = read(TEXT.replace("objects: 3", "objects: 2000"))
-    long = {name: times * 700 for name, times in page(1).items()}
-    [drawing] = figures(experiment, trials(experiment, client={"last_page": long}))
-    assert f"the first {waterfall.MOST_OBJECTS} objects" in drawing.caption
+    long = {name: times * 700 for name, times in page_times(1).items()}
+    [drawing] = figures(experiment, page_trials(experiment, client={"last_page": long}))
+    assert f"the first {MOST_OBJECTS} objects" in drawing.caption
     [panel, _] = drawing.draw(style.WIDTH_IN).figure.axes
-    assert len(panel.patches) == 2 * 2 * waterfall.MOST_OBJECTS
-    [short] = figures(read(TEXT), trials(read(TEXT)))
+    assert len(panel.patches) == 2 * 2 * MOST_OBJECTS
+    [short] = figures(read(TEXT), page_trials(read(TEXT)))
     assert "the first" not in short.caption
 
 
 def test_without_both_families_the_baseline_is_compared(read: Read) -> None:
     experiment = read(TEXT.replace(", ipv6: native6", ""))
-    assert waterfall.compared_paths(experiment) == ["nat64", "ipv4"]
+    assert compared_paths(experiment) == ["nat64", "ipv4"]
 
 
 @pytest.mark.parametrize(
@@ -122,6 +87,6 @@ def test_without_both_families_the_baseline_is_compared(read: Read) -> None:
 )
 def test_times_that_cannot_be_are_refused(changes: dict[str, list[int]], message: str) -> None:
     [expected] = WORKLOADS["http"].results("client", {})
-    check(expected.form, HTTP_CLIENT | {"last_page": page(1)}, "run of http")
+    check(expected.form, HTTP_CLIENT | {"last_page": page_times(1)}, "run of http")
     with pytest.raises(AgentError, match=message):
-        check(expected.form, HTTP_CLIENT | {"last_page": page(1) | changes}, "run of http")
+        check(expected.form, HTTP_CLIENT | {"last_page": page_times(1) | changes}, "run of http")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from .form import ABSENT, Counts, Form, Name, Natural, Range, Ranges
+from .form import ABSENT, MAX_ITEMS, Counts, Form, Name, Natural, Range, Ranges
 
 ENDS = ("forward_sender", "forward_receiver", "reverse_sender", "reverse_receiver")
 """The ends of flows that have a result of their own in a side's result."""
@@ -79,6 +79,23 @@ class PathMtu(Form):
         return self
 
 
+class ObjectTimes(Form):
+    """The times of all objects of a page, from its begin."""
+
+    begun_ns: Annotated[list[Natural], Field(max_length=MAX_ITEMS)]
+    first_byte_ns: Annotated[list[Natural], Field(max_length=MAX_ITEMS)]
+    ended_ns: Annotated[list[Natural], Field(max_length=MAX_ITEMS)]
+
+    @model_validator(mode="after")
+    def _in_order(self) -> ObjectTimes:
+        times = (self.begun_ns, self.first_byte_ns, self.ended_ns)
+        if len({len(column) for column in times}) > 1:
+            raise ValueError("the times of a page's objects are not equally many")
+        if any(list(of_object) != sorted(of_object) for of_object in zip(*times, strict=True)):
+            raise ValueError("an object of a page ended before its answer began, or began before it was asked for")
+        return self
+
+
 class SequenceSet(Form):
     """Sequence numbers."""
 
@@ -105,6 +122,7 @@ class KeptResult(KeptEnd):
 
     sent: Natural = ABSENT
     sequences: Sequences = ABSENT
+    last_page: ObjectTimes = ABSENT
     forward: PathMtu = ABSENT
     reverse: PathMtu = ABSENT
     forward_sender: KeptEnd = ABSENT

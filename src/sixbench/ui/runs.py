@@ -22,6 +22,7 @@ from ..model.workloads import WORKLOADS
 from ..report import words
 from ..report.link_descriptions import direction_words
 from ..report.listed_runs import ListedRun, listed, state_of
+from ..report.page_loads import compared_paths
 from ..report.palette import colours_of_paths, shade_name
 from ..store import Folder, Run, RunDirectoryState, holds_run, read_run, run_directories
 from .briefs import Briefs
@@ -231,6 +232,7 @@ def described(name: str, run: Run, files: list[str]) -> dict[str, Any]:
         "machine": environment.cpu,
         "command": run.manifest.command,
         "baseline": experiment.baseline,
+        "compared_pages": compared_paths(experiment),
         "blocks": {"min": experiment.blocks.minimum, "max": experiment.blocks.maximum},
         "topology": topology(experiment),
         "paths": [path_steps(experiment, path) for path in experiment.paths],

@@ -18,6 +18,7 @@ from ..model.errors import StoreError
 from ..model.experiment import Experiment
 from ..model.trial import TrialRecord
 from ..report import words
+from ..report.page_loads import page_load
 from ..store import PACKETS, QLOG, REVERSE_PACKETS, SERIES, TLS_KEYS, TRIAL, Run
 
 CAPTURE = ".pcapng"
@@ -73,6 +74,7 @@ def trial(run: Run, key: str) -> dict[str, Any]:
         "reasons": [{"kind": reason.kind, "text": reason.text} for reason in record.reasons],
         "notes": list(record.notes),
         "files": files,
+        "page": _page(record),
         "links": _packets(record, files),
     }
     try:
@@ -169,6 +171,12 @@ def _packets(record: TrialRecord, files: list[str]) -> list[dict[str, Any]]:
         }
         for segment in record.evidence.segments or ()
     ]
+
+
+def _page(record: TrialRecord) -> dict[str, Any] | None:
+    """The last page that the trial loaded; None if it kept none."""
+    load = page_load(record)
+    return None if load is None else asdict(load)
 
 
 def _series(run: Run, key: str) -> list[dict[str, Any]]:

@@ -7,15 +7,19 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
+import page_loads
 import pytest
 import synthetic
 from chromium import chromium
 from playwright.sync_api import Browser, Page
 from recorded_events import tell_until
+from stored import manifest_of
 from ui_browser import CAPTURE, WIDE, Served
 
+from sixbench.model.experiment import Experiment
 from sixbench.store import EventLog, create_run
 
 PATIENCE_S = 120
@@ -30,8 +34,9 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="package")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A run that is over, and one in the midst of a trial, whose directory this process has locked."""
+def served(tmp_path_factory: pytest.TempPathFactory, read: Callable[[str], Experiment]) -> Iterator[Served]:
+    """Runs that are over, one of them of page loads, and one in the midst of a trial, whose directory this process has
+    locked."""
     directory = tmp_path_factory.mktemp("runs")
     run = synthetic.small(blocks=3)
     with create_run(directory / "small", run.manifest) as writer:
@@ -39,6 +44,10 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             writer.add_trial(trial, run.series.get(trial.key, {}), {"r1-r2.pcapng": CAPTURE})
     (directory / "small" / "report.html").write_text(REPORT)
     synthetic.replace_run(synthetic.small(blocks=3), run="again").write(directory / "again")
+    loads = read(page_loads.TEXT)
+    with create_run(directory / "loads", replace(manifest_of(loads), run="loads", state="complete")) as writer:
+        for trial in page_loads.page_trials(loads):
+            writer.add_trial(trial, {})
     live = synthetic.replace_run(run, run="live", state="running", ended_realtime_ns=None)
     with create_run(directory / "live", live.manifest), EventLog(directory / "live.events.jsonl") as log:
         tell_until(log, live, live.trials[:14], live.trials[14])

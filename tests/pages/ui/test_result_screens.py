@@ -57,6 +57,29 @@ def test_series_and_packets_of_a_trial_are_shown_by_keyboard(page: Page, served:
     expect(page.get_by_text("the machine's CPU was busy for 97 % of the trial")).to_be_visible()
 
 
+def test_a_page_load_is_a_waterfall_of_both_families(page: Page, served: Served) -> None:
+    show(page, served, "result/loads/b002-c0001-ipv6")
+    figure = page.locator("figure", has_text="Objects of the last page")
+    name = "Objects of the last page over time, 3 of them; ipv4: 45 ms, ipv6: 45 ms"
+    expect(figure.get_by_role("img", name=name)).to_be_visible()
+    assert figure.locator(".key li").all_inner_texts() == ["ipv4: 45 ms", "ipv6: 45 ms"]
+    # Three objects of two paths, each until its answer began and from then on.
+    bars = figure.locator("rect")
+    expect(bars).to_have_count(12)
+    waiting, arriving = (figure.locator(f"rect.{kind}").first for kind in ("waiting", "arriving"))
+    before, after = waiting.bounding_box(), arriving.bounding_box()
+    assert before is not None
+    assert after is not None
+    assert before["x"] + before["width"] == pytest.approx(after["x"], abs=0.1)
+    assert before["y"] == after["y"]
+    words = "ipv4, object 1: asked for at 2 ms, answered from 12 ms to 17 ms"
+    assert waiting.locator("title").text_content() == words
+    expect(waiting).to_have_css("fill-opacity", "0.35")
+    page.get_by_label("path", exact=True).select_option("nat64")
+    expect(figure.get_by_role("img", name="ipv4: 45 ms, nat64: 45 ms")).to_be_hidden()
+    expect(figure.get_by_role("img", name="nat64: 45 ms, ipv4: 45 ms")).to_be_visible()
+
+
 def test_each_attempt_at_a_trial_can_be_looked_at(page: Page, served: Served) -> None:
     directory = served.directory / "disturbed"
     run = synthetic.disturb(synthetic.small(blocks=3), "b001-c0001-ipv6")

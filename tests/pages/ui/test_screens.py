@@ -18,6 +18,7 @@ SCREENS = (
     "live/small",
     "result/small",
     "result/small/b001-c0001-ipv4",
+    "result/loads/b001-c0001-ipv4",
     "compare/small/live",
     "compare/small/again",
     "learn/6in4/1500",

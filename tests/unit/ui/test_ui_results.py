@@ -12,24 +12,28 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import observed
+import page_loads
 import paper_runs
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import synthetic
 from starlette.testclient import TestClient
+from stored import bare_record, manifest_of
 
 from sixbench.agent import find_agent
 from sixbench.bench.proof.pcapng import to_pcapng
 from sixbench.model.evidence import Evidence
 from sixbench.model.evidence.packets import Segment
+from sixbench.model.experiment import Experiment
+from sixbench.report.page_loads import MOST_OBJECTS
 from sixbench.store import Run, create_run, read_run
 from sixbench.ui import runs, trial
 
@@ -136,6 +140,24 @@ def test_a_trial_is_shown_with_its_series_and_what_is_missing_is_missing(
     assert document["files"] == ["trial.json", "series.parquet"]
     [invalid] = [listed_run["key"] for listed_run in listed if listed_run["status"] == "invalid"]
     assert new_client.get(f"/api/runs/mine/trials/{invalid}").json()["reasons"][0]["text"]
+
+
+def test_the_last_page_of_a_trial_is_shown_and_named_what_it_is_compared_with(
+    tmp_path: Path, new_client: TestClient, read: Callable[[str], Experiment]
+) -> None:
+    experiment = read(page_loads.TEXT)
+    long = {name: times * 50 for name, times in page_loads.page_times(2).items()}
+    records = [*page_loads.page_trials(experiment), bare_record("http", key="b004-c0001-ipv4", block=4)]
+    records[0] = replace(records[0], client={"last_page": long})
+    with create_run(tmp_path / "mine", manifest_of(experiment)) as writer:
+        for record in records:
+            writer.add_trial(record, {})
+    assert new_client.get("/api/runs/mine").json()["compared_pages"] == ["ipv4", "ipv6"]
+    page = new_client.get("/api/runs/mine/trials/b002-c0001-ipv6").json()["page"]
+    assert page == {"objects": 3, "page_ns": 45 * page_loads.MS, **page_loads.page_times(2)}
+    cut = new_client.get(f"/api/runs/mine/trials/{records[0].key}").json()["page"]
+    assert (cut["objects"], len(cut["begun_ns"]), len(cut["ended_ns"])) == (150, MOST_OBJECTS, MOST_OBJECTS)
+    assert new_client.get("/api/runs/mine/trials/b004-c0001-ipv4").json()["page"] is None
 
 
 def test_packets_are_told_by_their_headers_link_by_link(tmp_path: Path, new_client: TestClient) -> None:
@@ -379,7 +401,7 @@ def test_a_path_that_cannot_be_in_its_network_has_no_steps() -> None:
 
 
 def test_processes_that_make_tables_import_no_more_packages(tmp_path: Path) -> None:
-    """What takes longer to import or to build than a table takes to be made is there before anybody asks for one."""
+    """Packages and forms that take longer than a table are there before anybody asks for one."""
     synthetic.standard(blocks=2).write(tmp_path / "mine")
     program = (
         "import sys, pathlib, pydantic; from sixbench.ui.app import prepare_works, works; prepare_works(); "

@@ -244,24 +244,8 @@ def _forms() -> dict[Side, type[Form]]:
     from pydantic import model_validator
 
     from ..form import ABSENT, Counts, Natural
-    from ..form import Form as Checked
     from ..result_form import EcnMarks, Histogram, SideResult
-
-    class ObjectTimes(Checked):
-        """The times of all objects of a page, from its begin."""
-
-        begun_ns: list[Natural]
-        first_byte_ns: list[Natural]
-        ended_ns: list[Natural]
-
-        @model_validator(mode="after")
-        def _in_order(self) -> ObjectTimes:
-            times = (self.begun_ns, self.first_byte_ns, self.ended_ns)
-            if len({len(column) for column in times}) > 1:
-                raise ValueError("the times of a page's objects are not equally many")
-            if any(list(of_object) != sorted(of_object) for of_object in zip(*times, strict=True)):
-                raise ValueError("an object of a page ended before its answer began, or began before it was asked for")
-            return self
+    from ..results import ObjectTimes
 
     class HttpClient(SideResult):
         """The client that loads pages."""

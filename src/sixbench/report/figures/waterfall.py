@@ -16,6 +16,7 @@ from ...model.trial import TrialRecord
 from ...model.workloads import http
 from ...store import Run
 from .. import rows, words
+from ..page_loads import MOST_OBJECTS, LoadedPage, compared_paths, median_trial, page_load
 from . import style
 from .data import AsItem, Context, describe
 from .drawing import Drawing, Picture
@@ -24,10 +25,7 @@ from .style import PathStyle
 
 MOST_PANELS = 12
 """Combinations of levels that are drawn. The run directory has the rest."""
-MOST_OBJECTS = 120
-"""Objects of a page that are drawn: more have no room, and would make a page of the report long."""
 _PANEL_IN = 2.3
-_FAMILIES = ("native4", "native6")
 _WAITING_ALPHA = 0.35
 
 _CAPTION = (
@@ -38,12 +36,10 @@ _CAPTION = (
 
 @dataclass(frozen=True, kw_only=True)
 class _Load:
-    """The page load that is drawn of a path: the times of its objects from the start of the page."""
+    """The page load that is drawn of a path."""
 
     path: PathStyle
-    begun_ns: list[int]
-    first_byte_ns: list[int]
-    ended_ns: list[int]
+    times: LoadedPage
 
 
 def drawings(context: Context, run: Run) -> list[Drawing]:
@@ -84,34 +80,9 @@ def _has_long_page(experiment: Experiment) -> bool:
     return max([*map(len, pages), *counts], default=0) > MOST_OBJECTS
 
 
-def compared_paths(experiment: Experiment) -> list[str]:
-    """The two paths of a panel: native IPv4 and native IPv6, or else the baseline and the first other path."""
-    real = [path for path in experiment.paths if path.aa_of is None]
-    natives = [next((path.name for path in real if path.mechanism == mechanism), None) for mechanism in _FAMILIES]
-    both = [name for name in natives if name is not None]
-    if len(both) == len(_FAMILIES):
-        return both
-    return [experiment.baseline, *(path.name for path in real if path.name != experiment.baseline)][:2]
-
-
-def median_trial(run: Run, combination: str, path: str) -> TrialRecord | None:
-    """The valid trial whose page time is the median, the lower one of two; None if none has one."""
-    column = f"{http.KIND.primary}_ns"
-    trials = [
-        trial
-        for trial in run.trials
-        if (trial.combination, trial.path, trial.status) == (combination, path, "ok") and column in trial.metrics
-    ]
-    trials.sort(key=lambda trial: trial.metrics[column])
-    return trials[(len(trials) - 1) // 2] if trials else None
-
-
 def _load(path: PathStyle, trial: TrialRecord) -> _Load | None:
-    """The page load of a trial; None if its client has kept none, such as somebody else's program."""
-    times = trial.client.get("last_page")
-    if times is None:
-        return None
-    return _Load(path=path, **{name: times[name][:MOST_OBJECTS] for name in ("begun_ns", "first_byte_ns", "ended_ns")})
+    load = page_load(trial)
+    return None if load is None else _Load(path=path, times=load)
 
 
 def _draw(
@@ -125,7 +96,7 @@ def _draw(
         grid = PanelGrid.fitting(len(panels), width_in, beside_in=0.5)
         figure = style.figure(0.75 + _PANEL_IN * grid.rows, width_in)
         clock = clock_of(run)
-        ends_ns = [end_ns for of_panel in loads for load in of_panel for end_ns in load.ended_ns]
+        ends_ns = [end_ns for of_panel in loads for load in of_panel for end_ns in load.times.ended_ns]
         divisor, unit = words.common_scale(ends_ns, clock.unit("ns"))
         for place, (panel, _), of_panel in zip(grid.places(figure), panels, loads, strict=True):
             [axes] = place.axes
@@ -148,9 +119,10 @@ def _panel(axes: Axes, loads: Sequence[_Load], divisor: float) -> None:
     """Draws the objects of the page from the top down, those of one path above those of the other."""
     height = 0.8 / max(1, len(loads))
     for number, load in enumerate(loads):
-        lines = [index + 1 - 0.4 + height * (number + 0.5) for index in range(len(load.begun_ns))]
-        parts = ((load.begun_ns, load.first_byte_ns, _WAITING_ALPHA), (load.first_byte_ns, load.ended_ns, 1.0))
-        for begins_ns, ends_ns, alpha in parts:
+        lines = [index + 1 - 0.4 + height * (number + 0.5) for index in range(len(load.times.begun_ns))]
+        times = load.times
+        waiting, arriving = (times.begun_ns, times.first_byte_ns), (times.first_byte_ns, times.ended_ns)
+        for (begins_ns, ends_ns), alpha in ((waiting, _WAITING_ALPHA), (arriving, 1.0)):
             axes.barh(
                 lines,
                 [(end_ns - begin_ns) / divisor for begin_ns, end_ns in zip(begins_ns, ends_ns, strict=True)],
@@ -160,6 +132,6 @@ def _panel(axes: Axes, loads: Sequence[_Load], divisor: float) -> None:
                 alpha=alpha,
                 linewidth=0,
             )
-    objects = max((len(load.begun_ns) for load in loads), default=1)
+    objects = max((len(load.times.begun_ns) for load in loads), default=1)
     axes.set_ylim(objects + 0.5, 0.5)
     axes.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))

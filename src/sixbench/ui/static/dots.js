@@ -8,7 +8,7 @@ const LEFT = 96, RIGHT = 14, ROW = 26, WIDTH = 440, SHORT = 11, MANY = 300, LETT
 const aside = (block) => (block > 30 ? (((block * 5) % 9) - 4) * 1.7 : 0);
 
 // The ticks of an axis up to `most`: in steps of 1, 2, 2.5 or 5 times a power of ten, five ticks at most.
-function ticks(most) {
+export function ticks(most) {
   if (!(most > 0)) return [0];
   const power = 10 ** Math.floor(Math.log10(most));
   const step = [0.2, 0.25, 0.5, 1, 2].map((share) => share * power).find((width) => most / width < 5);

@@ -1,6 +1,7 @@
-// One trial of a run: its series over time, its packets by their headers, and its files.
+// One trial of a run: the page that it loaded, its series over time, its packets by their headers, and its files.
 
 import { ask, blockWords, digits, h, s, saving, scaleOf } from "./dom.js";
+import { drawWaterfall } from "./waterfall.js";
 
 const WIDTH = 440, LEFT = 12, RIGHT = 428, TOP = 24, BASE = 104;
 
@@ -74,17 +75,39 @@ function onLink(link, files, base) {
     link.file && h("p", {}, saving(`${files}/${encodeURIComponent(link.file)}`, link.file), h("span", { class: "quiet" }, " has all kept packets, for Wireshark")));
 }
 
-async function showTrial(place, run, trial) {
-  const base = `/api/runs/${encodeURIComponent(run.run)}/trials/${encodeURIComponent(trial.key)}`;
+// The last attempt in the same block over the path that this one is compared with; undefined where there is none.
+function counterpart(run, trial, trials) {
+  const other = run.compared_pages.find((path) => path !== trial.path);
+  return trials.filter(({ block, combination, path }) => block === trial.block && combination === trial.combination && path === other).pop();
+}
+
+// The page that a trial loaded, over that of its counterpart.
+async function pageFigure(run, trial, page, trials, addressOf) {
+  const other = counterpart(run, trial, trials);
+  const theirs = other && (await ask(addressOf(other))).page;
+  const loads = [[trial, page], ...(theirs ? [[other, theirs]] : [])];
+  const rank = ([{ path }]) => run.paths.findIndex(({ name }) => name === path);
+  return drawWaterfall(loads.sort((a, b) => rank(a) - rank(b)).map(([{ path, status }, times]) => ({
+    path: status === "ok" ? path : `${path} (${status})`, colour: colourOf(run, path), page: times,
+  })));
+}
+
+const colourOf = (run, name) => run.paths.find((path) => path.name === name).colour;
+
+async function showTrial(place, run, trial, trials) {
+  const addressOf = ({ key }) => `/api/runs/${encodeURIComponent(run.run)}/trials/${encodeURIComponent(key)}`;
+  const base = addressOf(trial);
   const details = await ask(base);
-  const { colour } = run.paths.find((path) => path.name === trial.path);
+  const colour = colourOf(run, trial.path);
+  const page = details.page && await pageFigure(run, trial, details.page, trials, addressOf);
   const files = `/runs/${encodeURIComponent(run.run)}/trials/${encodeURIComponent(trial.key)}`;
   place.append(h("div", {},
     h("p", {}, h("code", {}, trial.key), ` ${details.status}`),
     details.reasons.length > 0 && h("ul", {}, details.reasons.map((reason) => h("li", {}, reason.text, " ", h("code", {}, reason.kind)))),
     details.notes.length > 0 && h("ul", { class: "quiet" }, details.notes.map((note) => h("li", {}, note))),
+    page,
     details.series_problem ? h("p", { class: "warning" }, details.series_problem)
-      : details.series.length ? h("div", { class: "all-series" }, details.series.map((series) => drawSeries(series, colour))) : h("p", { class: "quiet" }, "This workload has no values over time."),
+      : details.series.length ? h("div", { class: "all-series" }, details.series.map((series) => drawSeries(series, colour))) : !page && h("p", { class: "quiet" }, "This workload has no values over time."),
     details.series_left_out > 0 && h("p", { class: "quiet" }, `${details.series_left_out} more series are in series.parquet.`),
     details.links.map((link) => onLink(link, files, base)),
     !details.links.length && h("p", { class: "quiet" }, "No packets were captured."),
@@ -126,7 +149,7 @@ export async function showTrials(place, run, wanted) {
     history.replaceState(null, "", `#/result/${encodeURIComponent(run.run)}/${encodeURIComponent(chosen.key)}`);
     const box = h("div", {});
     try {
-      await showTrial(box, run, chosen);
+      await showTrial(box, run, chosen, trials);
     } catch (error) {
       box.replaceChildren(h("p", { class: "warning", role: "alert" }, error.message));
     }
