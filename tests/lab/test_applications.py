@@ -196,6 +196,9 @@ def test_a_recorded_page_takes_the_round_trips_of_its_dependencies(
     expected = {"1.1": 2 * 2 + 3, "2": 2 * 2 + 3, "3": 2 * 1 + 3}
     actual = {(trial.path, trial.levels["version"]): round_trips([trial], "page") for trial in trials}
     assert actual == {(family, version): expected[version] for family in ("ipv4", "ipv6") for version in expected}
+    in_theory = {trial.levels["version"]: trial.theory["page_p50_ns"] for trial in trials}
+    assert in_theory == {version: count * ROUND_TRIP_NS for version, count in expected.items()}
+    assert all(trial.metrics[column] >= least for trial in trials for column, least in trial.theory.items())
     assert {trial.metrics["page_connections_count"] for trial in trials} == {2}
 
 

@@ -11,6 +11,7 @@ from sixbench.model.direction import LinkDirection
 from sixbench.model.emulation import ChosenPackets, Impairments
 from sixbench.model.parameter import Scalar
 from sixbench.model.path import Path
+from sixbench.model.recorded_page import PageObject, RecordedPage
 from sixbench.model.workloads import WORKLOADS
 from sixbench.theory import expected
 
@@ -28,6 +29,20 @@ TUNNEL = Path(name="tunnel", mechanism="6in4", family=6, nodes=("n1", "n2"))
 def of(kind: str, params: dict[str, Scalar], path: Path = IPV4_PATH, *links: dict[str, object]) -> dict[str, float]:
     links = links or (LINK,)
     return expected(kind, params, path, network(*links), ("n0", f"n{len(links)}"))
+
+
+Objects = list[tuple[int, int, int | None]]
+"""The host and the body's length of each object, and the object that it waits for."""
+
+
+def of_page(objects: Objects, params: dict[str, Scalar], path: Path = IPV4_PATH) -> dict[str, float]:
+    page = RecordedPage(
+        objects=tuple(PageObject(host=host, body_bytes=size, after=after) for host, size, after in objects),
+        skipped=0,
+        sha256="",
+    )
+    pages = {"page.har": page}
+    return expected("http", {"page": "page.har", **params}, path, network(LINK), ("n0", "n1"), pages)
 
 
 def impaired(**impairments: object) -> dict[str, object]:
@@ -66,7 +81,7 @@ def impaired(**impairments: object) -> dict[str, object]:
         ("http", {"objects": 61}, {"page": 2 + 11}),
         ("http", {"version": "2", "objects": 60}, {"page": 2 + 1}),
         ("http", {"version": "3", "objects": 60, "parallel": 7}, {"page": 1 + 9}),
-        # Nobody knows here which objects a file has.
+        # Without the file nobody knows which objects it has.
         ("http", {"page": "page.har"}, {"first_byte": 3, "page": 3}),
     ],
 )
@@ -76,6 +91,83 @@ def test_the_least_time_is_whole_round_trips(
     values = of(kind, params, path)
     times = {prefix: values.get(f"{prefix}_p50_ns") for prefix in round_trips}
     assert times == {prefix: None if count is None else 20 * MS * count for prefix, count in round_trips.items()}
+
+
+CHAIN: Objects = [(0, 1000, None), (0, 1000, 0), (1, 1000, 1)]
+"""A document, its script, and what the script gets of another host."""
+GALLERY: Objects = [(0, 1000, None), *[(0, 1000, 0)] * 12]
+"""A document and its twelve pictures."""
+
+
+@pytest.mark.parametrize(
+    ("objects", "params", "round_trips"),
+    [
+        # The first host's connection takes two round trips, and its two objects one each. The other host's connection
+        # is opened then: two more, and one for its object.
+        (CHAIN, {}, 2 + 1 + 1 + 2 + 1),
+        (CHAIN, {"tls": "none"}, 1 + 1 + 1 + 1 + 1),
+        (CHAIN, {"version": "2"}, 2 + 1 + 1 + 2 + 1),
+        (CHAIN, {"version": "3"}, 1 + 1 + 1 + 1 + 1),
+        (CHAIN, {"connection": "kept"}, 3),
+        # The script of another host: its connection is opened after the document, while the first host's is idle.
+        ([(0, 9, None), (1, 9, 0), (0, 9, 1)], {}, 2 + 1 + 2 + 1 + 1),
+        # Connections of both hosts are opened at the begin.
+        ([(0, 9, None), (1, 9, None)], {}, 2 + 1),
+        # The host's connection is opened for its first object, though that is listed last.
+        ([(0, 9, None), (0, 9, 0), (1, 9, 1), (1, 9, None)], {}, 2 + 1 + 1 + 1),
+        # The document is there after 3. Its connection brings pictures from then on, and five others from 5 on: after
+        # 6 there are 3 + 5 of them, after 7 all.
+        (GALLERY, {}, 7),
+        (GALLERY, {"parallel": 1}, 2 + 13),
+        # 3 + 1 after 6, and two more in each further round trip.
+        (GALLERY, {"parallel": 2}, 10),
+        (GALLERY, {"connection": "kept"}, 1 + 2),
+        (GALLERY, {"version": "2"}, 2 + 1 + 1),
+        (GALLERY, {"version": "3", "parallel": 5}, 1 + 1 + 3),
+    ],
+)
+@pytest.mark.parametrize("path", [IPV4_PATH, IPV6_PATH])
+def test_a_recorded_page_takes_the_round_trips_of_its_hosts_and_dependencies(
+    path: Path, objects: Objects, params: dict[str, Scalar], round_trips: int
+) -> None:
+    values = of_page(objects, params, path)
+    assert values["page_p50_ns"] == values["page_mean_ns"] == round_trips * 20 * MS
+    assert values["object_p50_ns"] == 20 * MS
+
+
+def test_a_recorded_page_of_equal_objects_is_the_page_of_so_many() -> None:
+    for version in ("1.1", "2", "3"):
+        for connection in ("new", "kept"):
+            params: dict[str, Scalar] = {"version": version, "connection": connection}
+            page = of("http", {**params, "objects": 61, "object_bytes": 700})
+            assert of_page([(0, 700, None)] * 61, params) == page
+
+
+def test_a_recorded_page_has_the_bytes_of_all_its_objects_and_hosts() -> None:
+    page = of_page([(0, 1000, None), (1, 20000, 0)], CLEAR)
+    # GET /1000 and GET /20000; the name of the second host is longer by `host1.`.
+    asked = 20 + 40 + 2, 21 + 40 + 6 + 2
+    answered = 17 + 22 + 37 + 2 + 1000, 17 + 23 + 37 + 2 + 20000
+    assert (page["page_sent_bytes"], page["page_received_bytes"]) == (sum(asked), sum(answered))
+    # The second answer takes 14 segments of at most 1448 bytes, each with TCP, IPv4 and Ethernet.
+    assert page["wire_sent_bytes"] == sum(asked) + 2 * 90
+    assert page["wire_received_bytes"] == sum(answered) + (1 + 14) * 90
+    # Each host has a connection of its own, whose hello has its name.
+    kept, new = (of_page([(0, 1000, None), (1, 20000, 0)], {"connection": use}) for use in ("kept", "new"))
+    tls = of("tls", {})
+    assert new["page_sent_bytes"] - kept["page_sent_bytes"] == 2 * tls["handshake_sent_bytes"] + 6
+    assert new["page_received_bytes"] - kept["page_received_bytes"] == 2 * tls["handshake_received_bytes"]
+    assert new["wire_received_bytes"] - kept["wire_received_bytes"] == 2 * tls["wire_received_bytes"]
+
+
+def test_hosts_of_a_recorded_page_share_no_connection_by_http_2_and_3() -> None:
+    together, apart = ([(0, 700, None), (host, 700, None)] for host in (0, 1))
+    for version in ("2", "3"):
+        new = [of_page(objects, {"version": version})["page_received_bytes"] for objects in (together, apart)]
+        assert new[1] - new[0] > 1536
+        params: dict[str, Scalar] = {"version": version, "connection": "kept"}
+        kept = [of_page(objects, params)["page_received_bytes"] for objects in (together, apart)]
+        assert kept[0] <= kept[1] < kept[0] + 100
 
 
 def test_round_trips_add_up_over_all_links() -> None:

@@ -91,7 +91,7 @@ def trial_time_ns(experiment: Experiment, combination: Combination, path: str) -
     route = _route(experiment, experiment.topologies[combination.topology_of(path)])
     if amount_bytes is not None:
         return round(_sending_ns(route, params.get("direction") == "reverse", float(amount_bytes))), False
-    return round(float(count or 1) * _transaction_ns(kind.expects(params), route, params)), False
+    return round(float(count or 1) * _transaction_ns(kind.expectation(params, experiment.pages), route, params)), False
 
 
 def _transaction_ns(expectation: Expectation, route: Sequence[tuple[Link, int]], params: Params) -> float:

@@ -16,6 +16,7 @@ from ..model.parameter import Scalar
 from ..model.path import Path
 from ..model.programs import has_program
 from ..model.reason import Reason, ReasonKind
+from ..model.recorded_page import RecordedPage
 from ..model.topology import Topology
 from ..model.trial import Status, TrialRecord
 from ..model.workload import Transport, TrialMeasurements
@@ -44,9 +45,12 @@ class Outcome:
     files: dict[str, bytes] = field(default_factory=dict)
 
 
-Theory = Callable[[str, Mapping[str, Scalar], Path, Topology, tuple[str, str], Sequence[LinkChange]], dict[str, float]]
-"""A function that gives the values that theory expects, by column, from workload, parameters, path, network and
-hosts."""
+Theory = Callable[
+    [str, Mapping[str, Scalar], Path, Topology, tuple[str, str], Sequence[LinkChange], Mapping[str, RecordedPage]],
+    dict[str, float],
+]
+"""A function that gives the values that theory expects, by column, from workload, parameters, path, network, hosts, the
+changes of links, and the recorded pages."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,7 +195,9 @@ def _compared(
     theory = (
         {}
         if has_program(params)
-        else references.theory(kind.served_by, asked, trial.path, topology, experiment.between, combination.events)
+        else references.theory(
+            kind.served_by, asked, trial.path, topology, experiment.between, combination.events, experiment.pages
+        )
     )
     measured, status, reasons = verdict.measured, verdict.status, verdict.reasons
     column, bypass = bypassed_column(kind, params), references.bypass

@@ -36,18 +36,20 @@ class TransactionTraffic:
         transport: what carries them.
         sent, received: the payload of each datagram, or the bytes that are written to a stream at a time, to the server
             and from it.
-        connects: whether it opens a connection of TCP of its own.
+        connections: number of connections of TCP that it opens for itself, at least.
         datagrams: those that further data fill, as many as the path needs; None: there are none.
         sent_data_bytes, received_data_bytes: these data, without the headers of the protocol.
+        answers: number of the server's answers in it.
     """
 
     transport: Literal["tcp", "udp"]
     sent: tuple[int, ...]
     received: tuple[int, ...]
-    connects: bool = False
+    connections: int = 0
     datagrams: Datagrams | None = None
     sent_data_bytes: int = 0
     received_data_bytes: int = 0
+    answers: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)

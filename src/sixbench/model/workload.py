@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .form import Form
     from .leg import Address
     from .programs.end import ProgramEnd
+    from .recorded_page import RecordedPage
 
 Transport = Literal["tcp", "udp", "icmp"]
 Flow = Literal["stream", "datagrams"]
@@ -204,7 +205,8 @@ class WorkloadKind:
             addresses of all of them.
         flow: what it is to theory and to the counters of fragments; None: nothing that they know.
         expects: its own part of theory, by its parameters.
-        completed: the transactions, as `expects` has them, that a server of sixbench's completed, warm-up included.
+        expects_page: the same where a parameter names a recorded page, by the page too.
+        completed: the answers that a server of sixbench's gave, warm-up included.
         gap_ns: the time from one of the things that `count` counts to the next, where the parameters say it.
         distributions: the histograms that reports draw, by the prefix of their metrics.
         compared_blocks: the blocks by which `measure` compares two families unless it is given a number; 1: a trial
@@ -241,6 +243,7 @@ class WorkloadKind:
     is_drawn: Callable[[Params], bool] = lambda _: False
     flow: Flow | None = None
     expects: Callable[[Params], Expectation] = lambda _: NOTHING_FORETOLD
+    expects_page: Callable[[Params, RecordedPage], Expectation] | None = None
     completed: Callable[[Params, Result], float] = lambda params, server: server.get("transactions", 0)
     gap_ns: Callable[[Params], float | None] = lambda _: None
     distributions: tuple[str, ...] = ()
@@ -263,6 +266,11 @@ class WorkloadKind:
     def parameter(self, name: str) -> Parameter | None:
         """The parameter of that name in experiments."""
         return next((p for p in self.parameters if p.name == name), None)
+
+    def expectation(self, params: Params, pages: Mapping[str, RecordedPage]) -> Expectation:
+        """Its own part of theory. `pages`: the recorded pages by the names that parameters give."""
+        page = pages.get(str(params.get("page")))
+        return self.expects(params) if page is None or self.expects_page is None else self.expects_page(params, page)
 
     @property
     def series_interval(self) -> Parameter | None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 from ..model.experiment import LinkChange
 from ..model.parameter import Params
 from ..model.path import Path
+from ..model.recorded_page import RecordedPage
 from ..model.topology import Topology
-from .expected import expected
+from .expected import NO_PAGES, expected
 
 MAX_ROUND_TRIP_SHARE = 0.01
 """The longest round trip, as a share of the measured time. The receiver sees a change of a link only half a round trip
@@ -26,6 +27,7 @@ def expected_amid_changes(
     topology: Topology,
     between: tuple[str, str],
     changes: Sequence[LinkChange],
+    pages: Mapping[str, RecordedPage] = NO_PAGES,
 ) -> dict[str, float]:
     """The values of `expected` for a trial during which links change.
 
@@ -36,9 +38,10 @@ def expected_amid_changes(
 
     Args:
         changes: the changes in the order of time, each with the complete state of the link from then on.
+        pages: the recorded pages, by the names that parameters give.
     """
     if not changes:
-        return expected(kind, params, path, topology, between)
+        return expected(kind, params, path, topology, between, pages)
     links = {link.name: link for link in topology.links}
     if len({change.link for change in changes}) > 1 or "duration_ns" not in params:
         return {}
@@ -54,7 +57,7 @@ def expected_amid_changes(
         return {}
     states = [topology, *(_after(topology, change) for change in changes)]
     times_ns = [0, *(change.at_ns for change in changes), ends_ns]
-    values = [expected(kind, params, path, state, between) for state in states]
+    values = [expected(kind, params, path, state, between, pages) for state in states]
     shares = [
         max(0, min(end_ns, ends_ns) - max(start_ns, starts_ns)) / (ends_ns - starts_ns)
         for start_ns, end_ns in pairwise(times_ns)

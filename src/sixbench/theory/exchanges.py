@@ -33,8 +33,8 @@ def exchange_wire_bytes(
     try:
         sent = _payloads(exchange, network, exchange.sent, exchange.sent_data_bytes)
         received = _payloads(exchange, network, exchange.received, exchange.received_data_bytes)
-        if exchange.connects:
-            sent, received = [SYN_BYTES, TCP_HEADER_BYTES, *sent], [SYN_BYTES, *received]
+        sent += [SYN_BYTES, TCP_HEADER_BYTES] * exchange.connections
+        received += [SYN_BYTES] * exchange.connections
         forward = _on_links(network, sent, policy, engine)
         reverse = _on_links(network.reversed, received, policy, engine)
     except (NotPredicted, ValueError):

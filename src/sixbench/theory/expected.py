@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from ..mechanisms import install
 from ..model.expectation import NOTHING_FORETOLD
 from ..model.headers import TCP
 from ..model.network import Network
 from ..model.parameter import Params
 from ..model.path import Path
+from ..model.recorded_page import RecordedPage
 from ..model.topology import Topology
 from ..model.workloads import WORKLOADS
 from ..model.workloads.traffic_models import has_constant_gaps, mean_gap_ns, one_size
@@ -18,8 +22,17 @@ from .packets import TCP_TIMESTAMPS_BYTES, tcp_payload_bytes
 from .pieces import POLICIES, Policy, header_of
 from .stacks import CrossedLink
 
+NO_PAGES: Mapping[str, RecordedPage] = MappingProxyType({})
 
-def expected(kind: str, params: Params, path: Path, topology: Topology, between: tuple[str, str]) -> dict[str, float]:
+
+def expected(
+    kind: str,
+    params: Params,
+    path: Path,
+    topology: Topology,
+    between: tuple[str, str],
+    pages: Mapping[str, RecordedPage] = NO_PAGES,
+) -> dict[str, float]:
     """The most that the path allows, by metric column. A metric is absent if theory has no exact value for it.
 
     Given are `goodput_bps` of TCP streams in one direction, and `goodput_bps` and `packets_rate_pps` of datagrams.
@@ -49,11 +62,12 @@ def expected(kind: str, params: Params, path: Path, topology: Topology, between:
     Args:
         kind: the kind of the workload, such as `tcp-stream`.
         params: its parameters by column.
+        pages: the recorded pages, by the names that parameters give.
     """
     network = install(path, topology, between)
     if not network.crossings or any(crossing.link.over == "internet" for crossing in network.crossings):
         return {}
-    expectation = WORKLOADS[kind].expects(params)
+    expectation = WORKLOADS[kind].expectation(params, pages)
     if expectation is not NOTHING_FORETOLD:
         return declared(WORKLOADS[kind], expectation, network, path.engine)
     if params.get("direction") == "reverse":

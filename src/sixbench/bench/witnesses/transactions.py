@@ -16,14 +16,16 @@ class TransactionWitness(Witness):
 
     @classmethod
     def sees(cls, setting: TrialSetting) -> bool:
-        return setting.kind.expects(setting.params) is not NOTHING_FORETOLD
+        return setting.kind.expectation(setting.params, setting.pages) is not NOTHING_FORETOLD
 
     def judge(self, case: Case) -> Testimony:
         looks = case.seen(CounterLooks)
-        exchange = case.kind.expects(case.params).exchange
-        transactions = case.kind.completed(case.params, case.server)
+        exchange = case.kind.expectation(case.params, self.setting.pages).exchange
         # A link that changes loses packets, or has an MTU of its own.
-        if exchange is None or not transactions or case.due:
+        if exchange is None or case.due:
+            return Testimony()
+        transactions = case.kind.completed(case.params, case.server) / exchange.answers
+        if not transactions:
             return Testimony()
         links = transaction_links(
             exchange, transactions, case.network, case.path.engine, case.views, looks.before, looks.after

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Concatenate, ParamSpec
 
 from ..expectation import NOTHING_FORETOLD, Expectation
 from ..parameter import Parameter, Params, Scalar, Wrong
@@ -30,6 +31,8 @@ from .end import (
     other_of,
     read_other,
 )
+
+Further = ParamSpec("Further")
 
 RECIPES: tuple[Recipe, ...] = (
     unbound.RECIPE,
@@ -172,12 +175,14 @@ def checked(workload: str, check: Check) -> Check:
     return both
 
 
-def foretold(expects: Callable[[Params], Expectation]) -> Callable[[Params], Expectation]:
+def foretold(
+    expects: Callable[Concatenate[Params, Further], Expectation],
+) -> Callable[Concatenate[Params, Further], Expectation]:
     """The expectations of a workload whose ends are both sixbench's. Nobody knows what another's program sends."""
 
-    def of_both_ends(params: Params) -> Expectation:
+    def of_both_ends(params: Params, /, *further: Further.args, **named: Further.kwargs) -> Expectation:
         has_program = any(parameter.column in params for parameter in PARAMETERS)
-        return NOTHING_FORETOLD if has_program else expects(params)
+        return NOTHING_FORETOLD if has_program else expects(params, *further, **named)
 
     return of_both_ends
 

@@ -176,7 +176,9 @@ def _exchange(over: str, answer_bytes: int, *, is_new: bool) -> TransactionTraff
             sent, received = (hello,), (chain,)
     if over == "https" and is_new:
         asked, answered = asked + PREFACE_BYTES, answered + FRAME_BYTES
-    return TransactionTraffic(transport="tcp", sent=(*sent, asked), received=(*received, answered), connects=is_new)
+    return TransactionTraffic(
+        transport="tcp", sent=(*sent, asked), received=(*received, answered), connections=int(is_new)
+    )
 
 
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:

@@ -10,6 +10,7 @@ from ..expectation import Expectation
 from ..parameter import Parameter, Params, Wrong
 from ..programs import CLIENT, SERVER, checked, foretold, without_programs
 from ..quantity import duration, metric, times
+from ..recorded_page import PageObject, RecordedPage
 from ..topology import Family
 from ..workload import CONNECTION_PACKETS, Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind
 from .applications import (
@@ -209,22 +210,32 @@ def _rates(measured: TrialMeasurements, client: Result) -> None:
 
 
 def _expects(params: Params) -> Expectation:
-    """The expectation of a page. A HAR file has a number of objects that its name does not tell."""
-    version = str(HTTP_VERSION.of(params))
-    page = PageLoad(
-        version=version,
+    """The expectation of a page. A HAR file has objects that its name does not tell."""
+    if PAGE.column in params:
+        return expectation_of(_page_load(params, None))
+    item = PageObject(host=0, body_bytes=int(OBJECT.of(params)), after=None)
+    return expectation_of(_page_load(params, (item,) * int(OBJECTS.of(params))))
+
+
+def _expects_page(params: Params, page: RecordedPage) -> Expectation:
+    """The expectation of a page of a HAR file."""
+    return expectation_of(_page_load(params, page.objects))
+
+
+def _page_load(params: Params, objects: tuple[PageObject, ...] | None) -> PageLoad:
+    return PageLoad(
+        version=str(HTTP_VERSION.of(params)),
         is_secured=_stack(params).is_secured,
         is_new=CONNECTION.of(params) == "new",
-        objects=None if PAGE.column in params else int(OBJECTS.of(params)),
-        body_bytes=int(OBJECT.of(params)),
-        at_once=int(params.get(PARALLEL.column, CONNECTIONS if version == "1.1" else STREAMS)),
+        objects=objects,
+        connections=connections_to_host(params),
+        streams=1 if HTTP_VERSION.of(params) == "1.1" else int(params.get(PARALLEL.column, STREAMS)),
     )
-    return expectation_of(page)
 
 
 def _completed(params: Params, server: Result) -> float:
-    """The pages that the server's answers make."""
-    return int(server.get("requests", 0)) / int(OBJECTS.of(params))
+    """The objects that the server has answered with."""
+    return int(server.get("requests", 0))
 
 
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:
@@ -336,6 +347,7 @@ KIND = WorkloadKind(
     summarise=_summarise,
     traffic=_traffic,
     expects=foretold(_expects),
+    expects_page=foretold(_expects_page),
     completed=_completed,
     results=lambda side, params: (Expected(form=_forms()[side]),),
 )

@@ -6,6 +6,7 @@ section 4.5.2), so that sums are bounds from below.
 
 from __future__ import annotations
 
+from ..recorded_page import PageObject
 from .tls_messages import NAME_BYTES, RECORD_BYTES
 
 FRAME_BYTES = 9
@@ -27,19 +28,26 @@ _SECTION_BYTES = 1 + 1 + 2
 _DATE_BYTES = len("date: Sun, 06 Nov 1994 08:49:37 GMT\r\n")
 
 
-def request_bytes(version: str, body_bytes: int) -> int:
-    """The least request for an object of so many bytes, by its version of HTTP."""
+def further_name_bytes(host: int) -> int:
+    """The part of a host's name before the server's. `host`: its number; the first has the server's name."""
+    return len(f"host{host}.") if host else 0
+
+
+def request_bytes(version: str, item: PageObject) -> int:
+    """The least request for an object, by the version of HTTP."""
     match version:
         case "1.1":
             # The port has a digit at least.
-            return len(f"GET /{body_bytes} HTTP/1.1\r\n") + len("host: :0\r\n") + NAME_BYTES + len("\r\n")
+            name_bytes = NAME_BYTES + further_name_bytes(item.host)
+            return len(f"GET /{item.body_bytes} HTTP/1.1\r\n") + len("host: :0\r\n") + name_bytes + len("\r\n")
         case "2":
             return FRAME_BYTES + _REQUEST_FIELDS
     return _SECTION_BYTES + _REQUEST_FIELDS
 
 
-def answer_bytes(version: str, body_bytes: int) -> int:
-    """The least answer with such a body."""
+def answer_bytes(version: str, item: PageObject) -> int:
+    """The least answer with its body."""
+    body_bytes = item.body_bytes
     match version:
         case "1.1":
             length = len(f"content-length: {body_bytes}\r\n")

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..expectation import Datagrams, Expectation, TransactionTraffic
-from .http_messages import CONTROL_BYTES, FRAME_BYTES, PREFACE_BYTES, answer_bytes, request_bytes, secured_bytes
+from ..recorded_page import PageObject
+from .http_messages import (
+    CONTROL_BYTES,
+    FRAME_BYTES,
+    PREFACE_BYTES,
+    answer_bytes,
+    further_name_bytes,
+    request_bytes,
+    secured_bytes,
+)
+from .http_rounds import page_round_trips
 from .quic_packets import (
     FIRST_STREAM_HEADER_BYTES,
     LEAST_DATAGRAM_BYTES,
@@ -31,39 +42,42 @@ class PageLoad:
         version: of HTTP.
         is_secured: whether there is TLS under it.
         is_new: whether it opens its connections.
-        objects: their number; None: they are those of a HAR file.
-        body_bytes: length of each.
-        at_once: requests that are under way at the same time at most.
+        objects: those of the page; None: they are those of a HAR file that is not known.
+        connections: the most to a host.
+        streams: the requests that a connection carries at the same time at most.
     """
 
     version: str
     is_secured: bool
     is_new: bool
-    objects: int | None
-    body_bytes: int
-    at_once: int
+    objects: tuple[PageObject, ...] | None
+    connections: int
+    streams: int
 
 
 def expectation_of(page: PageLoad) -> Expectation:
     """The round trips of its connections and of its requests, and the bytes that they take (RFC 9112, 9113 and 9114).
 
-    One connection at least is opened: where objects are short the first may have fetched them all before a second one
-    is there. Of a HAR file no more is known than that its first object takes a round trip.
+    One connection to a host at least is opened: where objects are short the first may have fetched them all before a
+    second one is there. Of a HAR file that is not known, no more is foretold than that its first object takes a round
+    trip.
     """
     over_quic = page.version == "3"
     connect = int(page.is_new and not over_quic)
     handshake = (handshake_round_trips(CHAIN_BYTES) if over_quic else 1) if page.is_new and page.is_secured else 0
     opening = connect + handshake
-    requests = 1 if page.objects is None else -(-page.objects // page.at_once)
     round_trips = {
         "connect": connect,
         "handshake": handshake,
         "first_byte": opening + 1,
         "object": 1,
-        "page": opening + requests,
+        "page": opening + 1,
     }
     if page.objects is None:
         return Expectation(round_trips=round_trips)
+    round_trips["page"] = page_round_trips(
+        page.objects, opening=opening, connections=page.connections, streams=page.streams
+    )
     exchange = _over_quic(page, page.objects) if over_quic else _over_tcp(page, page.objects)
     return Expectation(
         round_trips=round_trips,
@@ -75,46 +89,60 @@ def expectation_of(page: PageLoad) -> Expectation:
     )
 
 
-def _over_tcp(page: PageLoad, objects: int) -> TransactionTraffic:
-    asked, answered = (size(page.version, page.body_bytes) for size in (request_bytes, answer_bytes))
+def _over_tcp(page: PageLoad, objects: Sequence[PageObject]) -> TransactionTraffic:
+    hosts = sorted({item.host for item in objects})
+    asked, answered = ([size(page.version, item) for item in objects] for size in (request_bytes, answer_bytes))
     if page.version == "1.1":
         # A connection is asked for an object when it has brought the one before, so each begins a segment.
-        sent, received = [asked] * objects, [answered] * objects
+        sent, received = asked, answered
     else:
-        sent, received = [asked * objects], [answered * objects]
-        if page.is_new:
-            sent, received = [PREFACE_BYTES + sent[0]], [FRAME_BYTES + received[0]]
+        preface, settings = (PREFACE_BYTES, FRAME_BYTES) if page.is_new else (0, 0)
+        sent, received = _by_host(objects, asked, preface), _by_host(objects, answered, settings)
     if page.is_secured:
         sent, received = ([secured_bytes(size) for size in sizes] for sizes in (sent, received))
         if page.is_new:
             hello, chain = over_tcp(CHAIN_BYTES)
-            sent, received = [hello, *sent], [chain, *received]
-    return TransactionTraffic(transport="tcp", sent=tuple(sent), received=tuple(received), connects=page.is_new)
+            sent = [*(hello + further_name_bytes(host) for host in hosts), *sent]
+            received = [chain] * len(hosts) + received
+    return TransactionTraffic(
+        transport="tcp",
+        sent=tuple(sent),
+        received=tuple(received),
+        connections=len(hosts) if page.is_new else 0,
+        answers=len(objects),
+    )
 
 
-def _over_quic(page: PageLoad, objects: int) -> TransactionTraffic:
-    asked, answered = (objects * size("3", page.body_bytes) for size in (request_bytes, answer_bytes))
-    if not page.is_new:
-        return TransactionTraffic(
-            transport="udp",
-            sent=(),
-            received=(),
-            datagrams=_DATAGRAMS,
-            sent_data_bytes=asked,
-            received_data_bytes=answered,
-        )
-    asked, answered = asked + CONTROL_BYTES, answered + CONTROL_BYTES
-    # The client's last datagram of the handshake has room for the first requests.
-    room_bytes = LEAST_DATAGRAM_BYTES - handshake_datagrams(CHAIN_BYTES)[0][-1] - FIRST_STREAM_HEADER_BYTES
-    first_bytes = min(asked, room_bytes)
-    sent, received = handshake_datagrams(CHAIN_BYTES, FIRST_STREAM_HEADER_BYTES + first_bytes)
+def _by_host(objects: Sequence[PageObject], sizes: Sequence[int], before_bytes: int) -> list[int]:
+    """The bytes on the connection to each host, which begins with so many more."""
+    totals: dict[int, int] = {}
+    for item, size in zip(objects, sizes, strict=True):
+        totals[item.host] = totals.get(item.host, before_bytes) + size
+    return list(totals.values())
+
+
+def _over_quic(page: PageLoad, objects: Sequence[PageObject]) -> TransactionTraffic:
+    before_bytes = CONTROL_BYTES if page.is_new else 0
+    asked, answered = (
+        _by_host(objects, [size("3", item) for item in objects], before_bytes) for size in (request_bytes, answer_bytes)
+    )
+    sent: list[int] = []
+    received: list[int] = []
+    if page.is_new:
+        # The client's last datagram of the handshake has room for the first requests.
+        room_bytes = LEAST_DATAGRAM_BYTES - handshake_datagrams(CHAIN_BYTES)[0][-1] - FIRST_STREAM_HEADER_BYTES
+        for index, size in enumerate(asked):
+            first_bytes = min(size, room_bytes)
+            hello, chain = handshake_datagrams(CHAIN_BYTES, FIRST_STREAM_HEADER_BYTES + first_bytes)
+            sent, received, asked[index] = [*sent, *hello], [*received, *chain], size - first_bytes
     return TransactionTraffic(
         transport="udp",
-        sent=sent,
-        received=received,
+        sent=tuple(sent),
+        received=tuple(received),
         datagrams=_DATAGRAMS,
-        sent_data_bytes=asked - first_bytes,
-        received_data_bytes=answered,
+        sent_data_bytes=sum(asked),
+        received_data_bytes=sum(answered),
+        answers=len(objects),
     )
 
 

@@ -95,7 +95,7 @@ def _expects(params: Params) -> Expectation:
     return Expectation(
         round_trips=round_trips | {"first_byte": 2} if EARLY_DATA.of(params) else round_trips,
         payloads={"handshake_sent_bytes": sent_bytes, "handshake_received_bytes": received_bytes},
-        exchange=TransactionTraffic(transport="tcp", sent=(sent_bytes,), received=(received_bytes,), connects=True),
+        exchange=TransactionTraffic(transport="tcp", sent=(sent_bytes,), received=(received_bytes,), connections=1),
     )
 
 
