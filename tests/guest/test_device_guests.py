@@ -90,7 +90,7 @@ def test_what_it_used_is_of_its_emulator_and_the_record_says_so(run: Run) -> Non
             {"setup": ["sysctl -w net.ipv6.conf.all.forwarding=0"]},
             "the guest does not forward after its setup: net/ipv6/conf/all/forwarding is 0",
         ),
-        ({"setup": ["sleep 60"], "ready-within": "20s"}, "its last output: setup command 1, `sleep 60`,"),
+        ({"setup": ["sleep 60"], "ready-within": "15s"}, "its last output: setup command 1, `sleep 60`,"),
         ({"setup": ["echo c >/proc/sysrq-trigger"]}, "Kernel panic"),
     ],
 )

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -33,9 +34,17 @@ def sixbench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "sixbench", *arguments], capture_output=True, text=True, check=False)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Guests:
+    """Results of emulated machines with the kernel, two at a time."""
+
+    runs: list[Run]
+    doctor: subprocess.CompletedProcess[str]
+
+
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
-    """The same experiment twice, side by side; one of the guests has its processor to itself, if it is lucky."""
+def guests(tmp_path_factory: pytest.TempPathFactory) -> Guests:
+    """The same experiment three times beside `sixbench doctor` and each other, so that each has other company."""
     directory = tmp_path_factory.mktemp("runs")
     (directory / "experiment.yaml").write_text(EXPERIMENT)
     assert sixbench("kernels", "list").returncode == 0
@@ -45,9 +54,15 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
         assert done.returncode == 0, done.stderr
         return read_run(directory / name)
 
-    first = run("first")
     with ThreadPoolExecutor(2) as pool:
-        return [first, *pool.map(run, ("second", "third"))]
+        doctor = pool.submit(sixbench, "doctor", "--kernel", KERNEL, "--json")
+        runs = list(pool.map(run, ("first", "second", "third")))
+        return Guests(runs=runs, doctor=doctor.result())
+
+
+@pytest.fixture(scope="module")
+def runs(guests: Guests) -> list[Run]:
+    return guests.runs
 
 
 def test_the_kernel_of_the_guest_makes_the_tunnel(runs: list[Run]) -> None:
@@ -73,8 +88,7 @@ def test_runs_agree_to_the_last_bit_whatever_else_the_machine_does(runs: list[Ru
         assert not different, [(first[key], other[key]) for key in different[:2]]
 
 
-def test_doctor_says_what_the_kernel_can_do() -> None:
-    done = sixbench("doctor", "--kernel", KERNEL, "--json")
-    answers = json.loads(done.stdout)["mechanisms"]
+def test_doctor_says_what_the_kernel_can_do(guests: Guests) -> None:
+    answers = json.loads(guests.doctor.stdout)["mechanisms"]
     kernel = {answer["mechanism"]: answer["answer"] for answer in answers if answer["engine"] == "kernel"}
     assert kernel["6in4"] == kernel["4in6"] == kernel["gre"] == "yes"
