@@ -10,6 +10,7 @@ from sixbench.bench.witnesses import timers as timer_witness
 from sixbench.cli import main
 from sixbench.model.reason import Reason, ReasonKind
 from sixbench.model.trial import TrialRecord
+from sixbench.report import html
 from sixbench.store import read_run
 
 EXPERIMENT = """
@@ -26,6 +27,12 @@ repeats: {repeats}
 
 STREAM = "tcp-stream: {duration: 300ms, warmup: 200ms}"
 PING = "ping: {count: 3, interval: 1ms}"
+
+
+@pytest.fixture(autouse=True)
+def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leaves the figures out of reports: drawing them takes longer than the runs."""
+    monkeypatch.setattr(html, "drawings", lambda run, analysis: [])
 
 
 def trials(directory: Path, workload: str, burst: str = "", margin: str = "1%", repeats: int = 0) -> list[TrialRecord]:

@@ -250,7 +250,7 @@ def test_a_trial_in_which_a_port_loses_its_carrier_is_invalid_for_that_and_the_p
     bench: Bench, tmp_path: Path
 ) -> None:
     before = bench.states()
-    frames = "[{frames: {frame: 128B, packet-rate: 200pps, duration: 20s}}]"
+    frames = "[{frames: {frame: 128B, packet-rate: 200pps, duration: 10s}}]"
     command = bench.command("run", experiment(tmp_path, frames), "--out", tmp_path / "run", "--quiet")
     read = ["ip", "netns", "exec", bench.equipment, "cat", "/sys/class/net/eth1/statistics/rx_packets"]
 
