@@ -22,14 +22,16 @@ ENDURANCE_ARGS ?=
 PRECISION_ARGS ?=
 FUZZ_SECONDS ?= 60
 # Tests that only root can run are marked `ignore`. Without root the others have a network of their own.
-CARGO_TEST_OPTIONS := $(if $(filter 0,$(shell id -u)),-- --include-ignored,--config "target.'cfg(all())'.runner='tools/in-own-network'")
-# 1 where root has run the tests of the same commit: those for which it does not matter who runs them are left
-# out. They are whole crates, the tests of pages in a browser, files of tests with the marker `computes`, and tests in
-# namespaces of what packets and statistics do there.
+CARGO_TEST_OPTIONS := --config "target.'cfg(all())'.runner='tools/run-rust-tests'" $(if $(filter 0,$(shell id -u)),-- --include-ignored)
+# 1 where root has run the tests of the same commit: those for which it does not matter who runs them are left out. They
+# are whole crates, examples in documentation, the tests of pages in a browser, tests with the marker `computes`, and
+# tests in namespaces of what packets and statistics do there.
 PASSED_ONCE ?=
 ONCE_TESTS := $(call lab_files,applications atomic_fragments background_packets bypass conditions dns64 draft_translator dstm filters flows fragments frames late_timers losses mechanism_evidence models prefix_discovery reassembly strays translate_carrier_errors trt)
-CARGO_TEST_PACKAGES := --workspace $(if $(PASSED_ONCE),$(addprefix --exclude sixbench-,applications wire plane emulate fuzz))
-PYTEST_CHOICE := $(if $(PASSED_ONCE),-m 'not computes',tests/pages)
+CARGO_TEST_PACKAGES := --workspace $(if $(PASSED_ONCE),--lib --bins --tests $(addprefix --exclude sixbench-,applications wire plane emulate fuzz))
+PYTHON_TESTS := tests/property tests/unit tests/golden benches/tests tools/tests
+# Files are named where some are left out, because collecting all tests takes some twenty seconds.
+PYTHON_CHOICE = $(if $(PASSED_ONCE),-m 'not computes' $(shell grep -rLx --include='test_*.py' 'pytestmark = pytest.mark.computes' $(PYTHON_TESTS)),$(PYTHON_TESTS) tests/pages)
 FRESH_RUNS ?= root lint user wheels
 NOW := $(shell date -u +%Y%m%dT%H%M%SZ)
 
@@ -121,7 +123,7 @@ test-rust: | system-test
 	cargo test $(strip $(CARGO_TEST_PACKAGES)) --locked $(CARGO_TEST_OPTIONS)
 
 test-python: install system-test
-	$(strip $(BIN)/pytest -n auto --maxprocesses 8 --max-worker-restart 0 --dist loadgroup tests/property tests/unit tests/golden benches/tests tools/tests $(PYTEST_CHOICE) $(PYTEST_ARGS))
+	$(strip $(BIN)/pytest -n auto --maxprocesses 8 --max-worker-restart 0 --dist loadgroup $(PYTHON_CHOICE) $(PYTEST_ARGS))
 
 test-lab: install system-test
 	$(strip $(BIN)/pytest tests/lab $(addprefix --ignore=,$(LONG_TESTS) $(SLOW_TESTS) $(QUIET_TESTS) $(PEERS_TESTS) $(PROGRAMS_TESTS) $(if $(PASSED_ONCE),$(ONCE_TESTS))) $(PYTEST_ARGS))
