@@ -23,6 +23,7 @@ CASES = [
 Command = Callable[..., Any]
 
 
+@pytest.mark.computes
 @pytest.mark.parametrize(("table", "case"), CASES)
 def test_an_experiment_that_is_wrong(
     table: Path, case: Case, sixbench: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -39,6 +40,7 @@ def test_an_experiment_that_is_wrong(
     assert (done.exit, done.stdout) == (2, "")
 
 
+@pytest.mark.computes
 @pytest.mark.parametrize(("table", "case"), CASES)
 def test_every_line_names_file_and_place_and_fits_a_terminal(table: Path, case: Case) -> None:
     assert case.text

@@ -16,6 +16,8 @@ import pytest
 from sixbench.cli.main import app
 from sixbench.cli.man_pages import man_pages
 
+pytestmark = pytest.mark.computes
+
 REPOSITORY = Path(__file__).parents[2]
 PAGES = REPOSITORY / "docs" / "man"
 

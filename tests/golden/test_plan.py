@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.computes
+
 PLAN = Path(__file__).parent / "plan"
 
 Command = Callable[..., Any]

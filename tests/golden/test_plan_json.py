@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from json_forms import NULL, misfits
 
+pytestmark = pytest.mark.computes
+
 PLAN = Path(__file__).parent / "plan"
 NAMES = ("two-routers", "tunnels")
 

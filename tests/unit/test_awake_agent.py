@@ -18,6 +18,8 @@ from sixbench.model.errors import AgentError, CapabilityError
 from sixbench.model.observation import AwakeStarted
 from sixbench.store import HostFacts
 
+pytestmark = pytest.mark.computes
+
 
 class FakeAgent:
     """One that starts, and fails when it is asked how long processors were busy."""

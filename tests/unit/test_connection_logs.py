@@ -17,6 +17,8 @@ from sixbench.bench.witnesses.connection_logs import ConnectionLogWitness
 from sixbench.model.errors import AgentError
 from sixbench.store import QLOG, TLS_KEYS
 
+pytestmark = pytest.mark.computes
+
 KEYS: dict[str, Any] = {
     "tls_keys": "CLIENT_TRAFFIC_SECRET_0 ab 01\n",
     "tls_keys_left_out_bytes": 0,

@@ -10,6 +10,8 @@ from sixbench.cli.doctor_command import conclusion_lines, counters_capability
 from sixbench.lab.doctor import Answer, Capability
 from sixbench.lab.mending import OTHER_KERNEL, MachineState, mend_capability, mend_engine
 
+pytestmark = pytest.mark.computes
+
 ROOT = MachineState(is_root=True)
 USER = MachineState(is_root=False)
 NO_SIT = "this kernel has no sit devices, or may not load their module (CONFIG_IPV6_SIT)"

@@ -24,6 +24,8 @@ from sixbench.plan.schema import experiment_schema
 from sixbench.plan.yaml_source import parse_yaml
 from sixbench.rfc.state import keeps_state
 
+pytestmark = pytest.mark.computes
+
 SCHEMA = experiment_schema(MECHANISMS)
 
 

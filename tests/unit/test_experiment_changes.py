@@ -12,6 +12,8 @@ from sixbench.plan.changes import NO_CHANGES, ExperimentChanges
 from sixbench.plan.loading import load_experiment
 from sixbench.ui import check
 
+pytestmark = pytest.mark.computes
+
 Command = Callable[..., Any]
 
 CHANGES = [

@@ -22,6 +22,8 @@ from sixbench.model.topology import Family
 from sixbench.model.workload import Result
 from sixbench.model.workloads import WORKLOADS, compete, latency_under_load
 
+pytestmark = pytest.mark.computes
+
 SECOND_NS = 10**9
 TIMES = {"duration_ns": SECOND_NS, "warmup_ns": SECOND_NS // 2}
 UDP = TIMES | {"transport": "udp", "datagram_bytes": 500, "rate_bps": 10**6, "ipv4_flows": 2, "ipv6_flows": 1}

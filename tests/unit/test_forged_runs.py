@@ -17,6 +17,8 @@ from sixbench.model.errors import StoreError
 from sixbench.report import FORMATS
 from sixbench.store import open_run, read_run, verify_run, write_derived
 
+pytestmark = pytest.mark.computes
+
 Command = Callable[..., Any]
 Change = Callable[[dict[str, Any]], object]
 

@@ -22,6 +22,8 @@ from sixbench.model.path import Path
 from sixbench.model.topology import Family
 from sixbench.model.workloads.happy_eyeballs import KIND
 
+pytestmark = pytest.mark.computes
+
 MS = 10**6
 
 IPV4 = ("198.51.100.1", "198.51.100.2", "203.0.113.9")

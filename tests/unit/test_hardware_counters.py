@@ -18,6 +18,8 @@ from sixbench.model.observation import PerfAnswer
 from sixbench.report import FORMATS, html
 from sixbench.report.terminal import render as render_terminal
 
+pytestmark = pytest.mark.computes
+
 COUNTS = {"cycles": 9_000, "instructions": 4_500, "cpus": 2, "enabled_ns": 2_000, "running_ns": 2_000}
 REFUSED = AgentError("system", "h1: counting cycles and instructions on CPU 0: perf_event_open failed")
 

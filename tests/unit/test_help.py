@@ -11,6 +11,8 @@ import pytest
 
 from sixbench.cli.command_groups import BY_HAND, EXPERIMENTS, MACHINE, MANY_MACHINES, OTHERS, RESULTS, TWO_MACHINES
 
+pytestmark = pytest.mark.computes
+
 
 def groups(text: str) -> dict[str, list[str]]:
     """The lines of each section, by its heading."""

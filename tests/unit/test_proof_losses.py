@@ -23,6 +23,8 @@ from sixbench.plan.workloads.frames import with_networks
 from sixbench.plan.yaml_source import parse_yaml
 from sixbench.report.evidence.losses import LossSum, LostAt
 
+pytestmark = pytest.mark.computes
+
 NETNS = {1: "h1", 2: "r1", 3: "h2"}
 SERVER = {"unique": 90, "sequences": {"lost": {"ranges": [[3, 7], [95, 99]], "omitted": 0}}}
 

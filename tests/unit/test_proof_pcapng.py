@@ -14,6 +14,8 @@ import pytest
 from sixbench.bench.proof.pcapng import to_pcapng
 from sixbench.model.observation import Packet
 
+pytestmark = pytest.mark.computes
+
 SIX_IN_FOUR = (
     "020000000002020000000001" + "0800"
     "4500003c000000004029ace0c6120101c6120102"

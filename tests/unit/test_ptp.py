@@ -20,6 +20,8 @@ from sixbench.model.errors import AgentError, CapabilityError
 from sixbench.report.host_clocks import agree, clock_properties, last_differences
 from sixbench.store import ClockReading, HostFacts, nowhere
 
+pytestmark = pytest.mark.computes
+
 MASTER, SLAVE = "4a74fc.fffe.700c23", "32848e.fffe.79c5c5"
 FOLLOWS = f"""\
 sending: GET DEFAULT_DATA_SET

@@ -20,6 +20,8 @@ from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network
 from sixbench.model.topology import Topology
 
+pytestmark = pytest.mark.computes
+
 Read = Callable[[str], Experiment]
 
 TEXT = """

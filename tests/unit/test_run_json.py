@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from sixbench.model.errors import StoreError
 from sixbench.store.run_json import json_object
 
+pytestmark = pytest.mark.computes
+
 HERE = Path("runs/mine")
 CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069"
 
