@@ -64,27 +64,53 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]
     return write
 
 
+def _open(browser: Browser, file: Path, width: int, scheme: str, *, has_touch: bool) -> Page:
+    context = browser.new_context(
+        viewport={"width": width, "height": 844},
+        color_scheme=scheme,  # type: ignore[arg-type]
+        has_touch=has_touch,
+    )
+    context.set_default_timeout(PATIENCE_MS)
+    page = context.new_page()
+    page.goto(file.as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    return page
+
+
 @pytest.fixture
 def opened(browser: Browser, page_file: Callable[[str], Path]) -> Iterator[Callable[..., Page]]:
     """Opens a page in a window of that width, with all that is folded open."""
-    contexts = []
+    pages = []
 
     def open_page(name: str | Path, width: int = 1280, scheme: str = "light", *, has_touch: bool = False) -> Page:
-        context = browser.new_context(
-            viewport={"width": width, "height": 844},
-            color_scheme=scheme,  # type: ignore[arg-type]
-            has_touch=has_touch,
-        )
-        context.set_default_timeout(PATIENCE_MS)
-        contexts.append(context)
-        page = context.new_page()
-        page.goto((page_file(name) if isinstance(name, str) else name).as_uri())
-        page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-        return page
+        file = page_file(name) if isinstance(name, str) else name
+        pages.append(_open(browser, file, width, scheme, has_touch=has_touch))
+        return pages[-1]
 
     yield open_page
-    for context in contexts:
-        context.close()
+    for page in pages:
+        page.context.close()
+
+
+@pytest.fixture(scope="module")
+def looked_at(browser: Browser, page_file: Callable[[str], Path]) -> Iterator[Callable[[str, int], Page]]:
+    """Likewise, for tests that only look: those of one page share it, because opening it takes seconds."""
+    pages: dict[tuple[str, int], Page] = {}
+
+    def close_all() -> None:
+        for page in pages.values():
+            page.context.close()
+        pages.clear()
+
+    def look(name: str, width: int) -> Page:
+        if not all(held == name for held, _ in pages):
+            close_all()
+        if (name, width) not in pages:
+            pages[name, width] = _open(browser, page_file(name), width, "light", has_touch=False)
+        return pages[name, width]
+
+    yield look
+    close_all()
 
 
 def _of_paper(name: str) -> tuple[Run, Analysis]:
