@@ -111,7 +111,7 @@ GALLERY: Objects = [(0, 1000, None), *[(0, 1000, 0)] * 12]
         (CHAIN, {"connection": "kept"}, 3),
         # The script of another host: its connection is opened after the document, while the first host's is idle.
         ([(0, 9, None), (1, 9, 0), (0, 9, 1)], {}, 2 + 1 + 2 + 1 + 1),
-        # Connections of both hosts are opened at the begin.
+        # Connections of both hosts are opened at the start.
         ([(0, 9, None), (1, 9, None)], {}, 2 + 1),
         # The host's connection is opened for its first object, though that is listed last.
         ([(0, 9, None), (0, 9, 0), (1, 9, 1), (1, 9, None)], {}, 2 + 1 + 1 + 1),

@@ -80,7 +80,7 @@ class PathMtu(Form):
 
 
 class ObjectTimes(Form):
-    """The times of all objects of a page, from its begin."""
+    """The times of all objects of a page, from its start."""
 
     begun_ns: Annotated[list[Natural], Field(max_length=MAX_ITEMS)]
     first_byte_ns: Annotated[list[Natural], Field(max_length=MAX_ITEMS)]

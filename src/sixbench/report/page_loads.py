@@ -16,7 +16,7 @@ _FAMILIES = ("native4", "native6")
 
 @dataclass(frozen=True, kw_only=True)
 class LoadedPage:
-    """The times of a page's objects from the begin of the page, of the first `MOST_OBJECTS` of them.
+    """The times of a page's objects from the start of the page, of the first `MOST_OBJECTS` of them.
 
     Attributes:
         objects: number of objects of the page.

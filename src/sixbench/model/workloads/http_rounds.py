@@ -10,7 +10,7 @@ from ..recorded_page import PageObject
 
 
 def page_round_trips(objects: Sequence[PageObject], *, opening: int, connections: int, streams: int) -> int:
-    """The least round trips from the begin of a page until all its objects are there.
+    """The least round trips from the start of a page until all its objects are there.
 
     An object is there a round trip after it was asked for. It is asked for when the one that it waits for is there, and
     when a connection to its host is open and has room for a request. The first connection to a host is opened when the

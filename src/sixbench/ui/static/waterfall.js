@@ -33,6 +33,6 @@ export function drawWaterfall(loads) {
     lines, numbers, bars, s("text", { class: "axis", x: RIGHT, y: height - 8, "text-anchor": "end" }, `time, ${unit}`));
   return h("figure", { class: "plot" }, h("figcaption", {}, "Objects of the last page"),
     h("ul", { class: "key" }, loads.map(({ colour }, index) => h("li", { class: `of-${colour}` }, took[index]))), svg,
-    h("p", { class: "quiet about" }, "Each object is a bar from its request to its end, pale until its answer began. Time counts from the begin of the page.",
+    h("p", { class: "quiet about" }, "Each object is a bar from its request to its end, pale until its answer began. Time counts from the start of the page.",
       longest > objects && ` The first ${objects} of ${longest} objects are drawn.`));
 }
