@@ -189,9 +189,9 @@ impl Waiting {
 /// The transport by which a client enters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Carrier {
-    /// By the proof.
+    /// A first connection has the proof.
     Tcp,
-    /// By a cookie.
+    /// The client echoes a cookie.
     Udp,
 }
 

@@ -72,8 +72,8 @@ pub struct Finish {
     pub sent: Option<u64>,
     /// Longest wait for the end of the session.
     pub timeout_ns: u64,
-    /// Longest wait for the first datagram where none has come, and for the close of connections by QUIC; absent: as for
-    /// an unknown path.
+    /// Longest wait for the first datagram where none has come, and for the close of connections by QUIC; absent: as
+    /// for an unknown path.
     pub first_silence_ns: Option<u64>,
 }
 

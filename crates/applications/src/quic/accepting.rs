@@ -70,7 +70,8 @@ pub async fn accept<H: Handle>(
 }
 
 /// Waits for the closes of the client, which has ended, while they may be on their way: a socket that is closed earlier
-/// answers them with errors, which would reach the next trial. What is open afterwards is a stranger's, or was given up.
+/// answers them with errors, which would reach the next trial. Tasks that are open afterwards are a stranger's, or were
+/// given up.
 pub async fn part(mut open: JoinSet<()>, finish: &Finish) {
     let longest = finish.first_silence_ns.map_or(LONGEST_PARTING, Duration::from_nanos);
     let _ = timeout(longest, async { while open.join_next().await.is_some() {} }).await;
