@@ -66,6 +66,7 @@ def test_the_interval_is_that_of_raudenbushs_table() -> None:
     values, variances = np.array([EXPECTANCY]), np.array([EXPECTANCY_VARIANCES])
     weights = 1 / variances[0]
     q = known(EXPECTANCY, EXPECTANCY_VARIANCES).q
+    assert q is not None
     assert q == pytest.approx(35.83, abs=0.005)
     tau2 = (q - 18) / (weights.sum() - np.square(weights).sum() / weights.sum())
     pooled = pooled_with(values, variances, np.array([tau2]))
