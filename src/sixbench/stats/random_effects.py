@@ -14,7 +14,7 @@ Each effect is the true one of its group plus an error, and the true ones scatte
   Research Methodology 15:99, 2015). Two effects have one degree of freedom, whose t is 12.7: such an interval is wide,
   and no better one is known.
 - *The weights* are the inverses of variances. Those that were estimated from few values are `moderated` first. Without
-  that, an effect whose error is too small by chance has too much weight: the interval would cover 91 % with 20 groups
+  that, an effect whose error is too small by chance has too much weight: the interval would cover 89 % with 20 groups
   of five values.
 - *Heterogeneity*: the p-value of Cochran's Q. Its chi-squared distribution is that of errors that are known. Errors
   that were estimated make Q larger, so that its distribution is simulated: equal effects, whose errors are estimated
