@@ -83,7 +83,7 @@ def standard(blocks: int = 6) -> Synthetic:
         ("udp-stream", {"datagram_bytes": [1200]}),
         ("ping", {}),
     ]
-    run = _build(experiment(NATIVE, workloads, blocks=blocks), blocks)
+    run = build(experiment(NATIVE, workloads, blocks=blocks), blocks)
     spoilt: dict[str, tuple[Status, str]] = {
         "b002-c0001-ipv6": ("invalid", "the machine's CPU was busy for 97 % of the trial: the tester was the limit"),
         "b003-c0002-ipv6": ("invalid", "the machine's CPU was busy for 97 % of the trial: the tester was the limit"),
@@ -99,7 +99,7 @@ def small(blocks: int = 4) -> Synthetic:
         ("tcp-stream", {"message_bytes": [64, 65536]}),
         ("ping", {}),
     ]
-    run = _build(experiment(NATIVE, workloads, blocks=blocks, name="small"), blocks)
+    run = build(experiment(NATIVE, workloads, blocks=blocks, name="small"), blocks)
     spoilt: dict[str, tuple[Status, str]] = {
         "b002-c0001-ipv6": ("invalid", "the machine's CPU was busy for 97 % of the trial: the tester was the limit"),
         "b003-c0003-ipv4": ("failed", "agent h2: peer-lost: the peer fell silent for 5 s"),
@@ -144,7 +144,7 @@ def many_levels(blocks: int = 4) -> Synthetic:
         for mtu_bytes in (1500, 9000)
     ]
     chosen = experiment(TRANSITION, workloads, links=links, blocks=blocks, name="many-levels")
-    return replace_run(_build(chosen, blocks), run="many-levels")
+    return replace_run(build(chosen, blocks), run="many-levels")
 
 
 def transition(blocks: int = 12) -> Synthetic:
@@ -155,7 +155,7 @@ def transition(blocks: int = 12) -> Synthetic:
     ]
     chosen = experiment(TRANSITION, workloads, blocks=blocks, name="router-to-router-or-host-to-host", baseline="ipv6")
     paths = tuple(path for path in chosen.paths if path.name != "ipv4-again")
-    run = _build(replace(chosen, paths=paths), blocks)
+    run = build(replace(chosen, paths=paths), blocks)
     return replace_run(run, run="transition", paper="raicu-zeadally-transition")
 
 
@@ -307,7 +307,7 @@ def _product(swept: dict[str, list[Scalar]]) -> list[dict[str, Scalar]]:
     return combinations
 
 
-def _build(chosen: Experiment, blocks: int) -> Synthetic:
+def build(chosen: Experiment, blocks: int) -> Synthetic:
     trials: list[TrialRecord] = []
     series: dict[str, Series] = {}
     for block in range(1, blocks + 1):

@@ -274,7 +274,7 @@ def test_a_page_of_very_many_levels_stays_small_and_says_what_it_leaves_out(monk
     for levels in (100, 200):
         sizes: list[Scalar] = [2 + size for size in range(levels)]
         experiment = synthetic.experiment(synthetic.NATIVE, [("tcp-stream", {"message_bytes": sizes})], blocks=2)
-        run = synthetic._build(experiment, 2).in_memory()
+        run = synthetic.build(experiment, 2).in_memory()
         analysis = analyse(run)
         page = html.render(run, analysis)
         assert len(page.encode()) <= most_bytes

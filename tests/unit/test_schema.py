@@ -335,6 +335,7 @@ MEANING = {
     "statistics-confidence-full",
     "statistics-confidence-low",
     "statistics-margin-full",
+    "statistics-pool-nothing",
     "sysctl-value-list",
     "sysctl-value-newline",
     "title-bell",

@@ -63,6 +63,7 @@ def test_the_table_of_trials_says_what_it_is_and_the_units_of_its_columns(manife
     assert units == {
         "started_realtime_ns": "ns",
         "elapsed_ns": "ns",
+        "time_of_day_ns": "ns",
         "param_message_bytes": "B",
         "param_rate_bps": "bit/s",
         "level_link_mtu_bytes": "B",
@@ -71,6 +72,14 @@ def test_the_table_of_trials_says_what_it_is_and_the_units_of_its_columns(manife
         "rtt_p50_ns": "ns",
         "theory_goodput_bps": "bit/s",
     }
+
+
+def test_the_time_of_day_is_a_column(manifest: Manifest) -> None:
+    import pyarrow.parquet as pq
+
+    day_ns, time_ns = 86_400 * 10**9, (13 * 3600 + 37 * 60) * 10**9 + 5
+    trial = replace(record(), started_realtime_ns=20_000 * day_ns + time_ns)
+    assert pq.read_table(io.BytesIO(trials_parquet([trial], manifest)))["time_of_day_ns"].to_pylist() == [time_ns]
 
 
 def test_units_of_a_virtual_clock_say_so(manifest: Manifest) -> None:

@@ -12,6 +12,7 @@ blocks. It may import `stats`, `store`, `theory`, `plan` and `model`; never `lab
 `looks`           looks at what is not decided yet, and what they may spend of the error
 `worker_effects`  what the machines of a run say, each by itself
 `kernel_contrasts`  each kernel of a run against the first
+`comparison_groups`  comparisons of the same two paths over a factor, such as servers, and their mean
 `mixtures`        pairs that a robust mean leaves aside, and paths that do two things
 `pooled`          the change in the mean of several levels, and whether they differ
 `noise`           the A/A comparisons beside them
@@ -43,6 +44,7 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
         paper: the paper that the experiment reproduces, whose claims are judged and whose numbers are set beside ours.
     """
     from .clock import beside_paper, clock_of, shown_estimates, shown_findings
+    from .comparison_groups import comparison_groups
     from .estimates import estimates
     from .findings import findings
     from .fixed_mtu import fixed_mtu_remarks
@@ -80,11 +82,13 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
         *fixed_mtu_remarks(run.manifest.experiment),
         *mechanism_remarks(run.manifest.experiment.paths),
     ]
+    shown = shown_findings(results, clock)
     analysis = Analysis(
         estimates=shown_estimates(measured, clock),
-        findings=shown_findings(results, clock),
+        findings=shown,
         workers=effects,
         kernels=kernel_contrasts(run, clock) if is_planned else [],
+        groups=comparison_groups(shown, run.manifest.experiment.statistics),
         remarks=remarks,
         notes=[*repeat_remarks(run.trials, run.manifest.experiment.repeats), *outlying_remarks(results)],
     )

@@ -57,6 +57,8 @@ class Statistics:
             intervals use all.
         estimator: how the ratios of a comparison's blocks become one: `biweight` gives those that are far from the
             others less weight, or none (from five blocks on); `mean` is their geometric mean.
+        pool: the column of a factor whose levels are groups of comparisons, such as servers: their mean is given too,
+            by random effects. None: no factor is one.
     """
 
     confidence: float = 0.95
@@ -64,6 +66,7 @@ class Statistics:
     trim: int = 0
     estimator: Literal["biweight", "mean"] = "biweight"
     margins: dict[str, float] = field(default_factory=dict)
+    pool: str | None = None
 
     def margin_of(self, workload: str) -> float:
         return self.margins.get(workload, self.margin)

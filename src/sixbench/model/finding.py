@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import Literal
 
+from .comparison_group import ComparisonGroup
 from .parameter import Scalar
 
 FINDINGS_SCHEMA = "sixbench.findings/3"
@@ -379,5 +380,6 @@ class Analysis:
     tables: list[ComparedTable] = field(default_factory=list)
     workers: list[WorkerEffect] = field(default_factory=list)
     kernels: list[KernelContrast] = field(default_factory=list)
+    groups: list[ComparisonGroup] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

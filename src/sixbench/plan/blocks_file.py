@@ -184,12 +184,21 @@ STATISTICS_KEYS = KnownKeys(
                 "weight or none (from five blocks on), mean is the geometric mean"
             ),
         ),
+        Parameter(
+            name="pool",
+            kind="line",
+            doc=(
+                "factor whose levels, such as servers or sites, stand for more of their kind: reports give the mean "
+                "change over them by random effects, how they differ, and the outcome at each"
+            ),
+            unless_given="none",
+        ),
     ),
 )
 STATISTICS = CompoundKey(
     name="statistics",
     value=STATISTICS_KEYS,
-    unless_given="95%, 1%, none, 0, biweight",
+    unless_given="95%, 1%, none, 0, biweight, none",
     doc="the way from trials to findings",
 )
 

@@ -28,6 +28,7 @@ from .key_reader import read_items, read_keys, read_pair, read_plain, read_value
 from .overrides import QUICK, QUICK_VIRTUAL, apply_quick
 from .path_levels import write_levels
 from .paths_file import aa_path, node_place, read_paths
+from .pooled_factor import with_pooled_column
 from .profile_file import Profiles
 from .reader import Reader, as_name, suggest
 from .topology_file import TopologyTemplate, read_topology, with_topology
@@ -90,6 +91,7 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
         paths.append(aa_path(next(path for path in paths if path.name == baseline), {path.name for path in paths}))
     topologies, combinations = expand(reader, factors, network, workloads, paths, events, 6 in carried)
     combinations = on_kernels(combinations, kernels)
+    statistics = with_pooled_column(reader, statistics, factors, combinations)
     topologies = with_needed(reader, topologies, combinations, between)
     check_machines(reader, topologies, kernels)
     traces, pages = read_traces(reader, factors, workloads), read_pages(reader, factors, workloads)

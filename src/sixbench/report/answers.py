@@ -13,12 +13,14 @@ from math import log
 
 from ..analysis.pooled import pooled_change
 from ..model.change_words import PrintedChange, PrintedInterval, change_of, noise_of, printed_change
+from ..model.comparison_group import ComparisonGroup
 from ..model.experiment import Statistics
 from ..model.finding import Analysis, Finding, is_too_variable
 from ..model.trial import TrialRecord
-from . import bars, marks, rows, words
+from . import bars, group_words, marks, rows, words
 from .agreeing import value_cells
 from .bars import Bar
+from .group_words import by_place
 from .tables import ColumnOf
 from .typed_cells import NumberCell
 
@@ -111,18 +113,31 @@ def answer_rows(
         trials: those of the run: they say what would help where results scatter.
         colon: what stands between a mark and what it says: a comma, where a format has the mark behind a colon.
     """
-    findings = rows.primary(rows.headline(analysis))
-    drawn = dict(zip(map(id, findings), bars.bars(findings, statistics), strict=True))
+    every = rows.primary(rows.headline(analysis))
+    drawn = dict(zip(map(id, every), bars.bars(every, statistics), strict=True))
+    by_group = _grouped(analysis, every)
+    members = {id(finding) for _, of_group in by_group for finding in of_group}
+    findings = [finding for finding in every if id(finding) not in members]
     groups: dict[tuple[str, str, str], list[Finding]] = {}
     for finding in findings:
         groups.setdefault((finding.workload, finding.metric, finding.path), []).append(finding)
-    names_path = len({finding.path for finding in findings}) > 1
+    names_path = len({finding.path for finding in every}) > 1
     message = _AnswerRows(statistics=statistics, trials=trials, bars=drawn, names_path=names_path, colon=colon)
-    answered = []
+    answered = [message.of_group(group, of_group) for group, of_group in by_group]
     for group in groups.values():
         share_a_row = len(findings) > MOST and len(group) > 1
         answered += [message.of_findings(group)] if share_a_row else [message.of_finding(finding) for finding in group]
     return answered
+
+
+def _grouped(analysis: Analysis, findings: Sequence[Finding]) -> list[tuple[ComparisonGroup, list[Finding]]]:
+    """The groups of comparisons over a factor whose findings are among these."""
+    known = by_place(findings)
+    return [
+        (group, group_words.findings_of(group, known))
+        for group in analysis.groups
+        if all((member.combination, group.path, group.metric) in known for member in group.members)
+    ]
 
 
 def lacks_aa(analysis: Analysis) -> bool:
@@ -171,6 +186,26 @@ class _AnswerRows:
             noise="",
             mark=marks.count_marks(findings, self.statistics, self.colon),
             hint=stands_out,
+            tone=tones.pop() if len(tones) == 1 else "changed",
+            bars=self._bars(findings),
+            colon=self.colon,
+        )
+
+    def of_group(self, group: ComparisonGroup, findings: Sequence[Finding]) -> AnswerRow:
+        """The comparisons over a factor: their mean, and how many levels are slower, faster or neither."""
+        at = words.levels(group.levels)
+        pooled, tones = group.pooled, {rows.tone(finding) for finding in findings}
+        noun, many = group_words.nouns(group)
+        differing = pooled is not None and group_words.differ(pooled)
+        return AnswerRow(
+            title=_capital(f"{self._subject(findings[0])}{f', {at}' if at else ''}"),
+            values=f"{words.protocol(group.baseline)} → {words.protocol(group.path)}",
+            changed=group_words.mean_change(group),
+            about_change=f" for the mean {noun}",
+            theory="",
+            noise="",
+            mark=group_words.counts_phrase(group),
+            hint=f"{many} differ" if differing else "",
             tone=tones.pop() if len(tones) == 1 else "changed",
             bars=self._bars(findings),
             colon=self.colon,

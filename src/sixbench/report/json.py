@@ -37,6 +37,9 @@
                     difference, ci_low, ci_high), apart (how many trials came late or twice); null: it was one machine
     kernels         of a run on several kernels: one object a path on a kernel against the same path on the first
                     kernel: the fields of `model.finding.KernelContrast`, and its `mark`; empty: it was one kernel
+    groups          only of a run whose statistics pool a factor: one object a headline metric, path and combination of
+                    the other levels: the fields of `model.comparison_group.ComparisonGroup`, counts (by outcome), and
+                    sentences (the same in words). Members name their finding by its combination
     calibration     of the machine, when the run began: realtime_ns, quick, ranges (metric, label, path, workload,
                     vouches, column, low, high, least, greatest, uncertainty, scale), false_alarms, outside (sentences
                     about results that lie outside); null: none
@@ -53,10 +56,11 @@ import json
 from dataclasses import asdict
 
 from ..analysis.clock import clock_of
+from ..model.comparison_group import ComparisonGroup
 from ..model.finding import FINDINGS_SCHEMA, Analysis
 from ..model.json_object import JsonObject
 from ..store import Run
-from . import calibrated, rfc, validity, words
+from . import calibrated, group_words, rfc, validity, words
 from .path_descriptions import PathDescription, path_descriptions
 
 
@@ -95,6 +99,11 @@ def document(run: Run, analysis: Analysis) -> JsonObject:
         "remarks": [*analysis.remarks, *analysis.notes],
         "rfc": rfc.document(run),
         "workers": _workers(run, analysis),
+        **(
+            {"groups": [_group(group, experiment.statistics.confidence) for group in analysis.groups]}
+            if analysis.groups
+            else {}
+        ),
         "kernels": [_plain(asdict(contrast) | {"mark": contrast.mark}) for contrast in analysis.kernels],
         "calibration": _calibration(run, analysis),
     }
@@ -129,6 +138,12 @@ def _calibration(run: Run, analysis: Analysis) -> JsonObject | None:
     data = asdict(known)
     del data["machine"], data["kernel"]
     return {**data, "outside": calibrated.warnings(run, analysis)}
+
+
+def _group(group: ComparisonGroup, confidence: float) -> JsonObject:
+    data = asdict(group)
+    data["pooled"] = None if group.pooled is None else _plain(asdict(group.pooled))
+    return {**data, "counts": group.counts, "sentences": group_words.sentences(group, confidence)}
 
 
 def _trials(trials: validity.Trials) -> JsonObject:

@@ -39,7 +39,8 @@ def render(run: Run, analysis: Analysis) -> str:
 
 def render_table(table: tables.Table) -> str:
     """One table below its title."""
-    return f"## {escape(table.title)}\n\n{_table(table)}\n"
+    note = f"{escape(table.note)}\n\n" if table.note else ""
+    return f"## {escape(table.title)}\n\n{note}{_table(table)}\n"
 
 
 def _answers(data: ReportData) -> list[str]:

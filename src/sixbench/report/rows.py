@@ -167,6 +167,14 @@ def headline(analysis: Analysis) -> list[Finding]:
     return [finding for finding in real if finding.headline] or real
 
 
+def beside_groups(analysis: Analysis) -> list[Finding]:
+    """The findings of `headline` that are in no group of comparisons, which has a table of its own."""
+    grouped = {(member.combination, group.path, group.metric) for group in analysis.groups for member in group.members}
+    return [
+        finding for finding in headline(analysis) if (finding.combination, finding.path, finding.metric) not in grouped
+    ]
+
+
 def primary(findings: Iterable[Finding]) -> list[Finding]:
     """The findings of each workload's first metric."""
     return [f for f in findings if f.workload in WORKLOADS and WORKLOADS[f.workload].primary == f.metric]

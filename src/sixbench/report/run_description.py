@@ -190,7 +190,7 @@ def method(run: Run) -> str:
         f"difference is within the margin of {margin}. Differences are tested with Holm's adjustment over all findings "
         "of one metric. A difference no larger than the A/A comparison allows is not reported as one. "
         f"{_own_words(statistics)}{trim} Invalid and failed trials are listed and never enter a "
-        f"value.{_repeat_words(experiment)}{_looks_words(experiment)}"
+        f"value.{_pool_words(statistics)}{_repeat_words(experiment)}{_looks_words(experiment)}"
     ) + (f" {cost}" if cost else "")
 
 
@@ -216,6 +216,17 @@ def _change_words(estimator: str, confidence: str) -> str:
         "interval over blocks (the biweight's t). An outlying block, such as one with a disturbed trial, has little or "
         "no weight in it. With fewer blocks outliers cannot be recognised, and the change is the geometric mean of the "
         "ratios, with Student's t interval."
+    )
+
+
+def _pool_words(statistics: Statistics) -> str:
+    """Words on the factor whose comparisons are pooled."""
+    if statistics.pool is None:
+        return ""
+    return (
+        f" The changes at the levels of {words.factor(statistics.pool)} are pooled by random effects: the variance "
+        "between them by Paule and Mandel, the interval of their mean by Hartung, Knapp, Sidik and Jonkman with the "
+        "modification of Knapp and Hartung, and the weights from variances that are moderated (Smyth)."
     )
 
 

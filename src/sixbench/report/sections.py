@@ -13,6 +13,7 @@ from ..model.finding import Analysis
 from ..store import Run
 from . import (
     calibrated,
+    group_tables,
     kernel_contrasts,
     matrices,
     path_tables,
@@ -212,9 +213,18 @@ SECTIONS: tuple[ReportSection, ...] = (
         "pair, and both values have the weights of the pairs. P-values are adjusted within each metric (Holm).",
     ),
     ReportSection(
+        name="groups",
+        part="findings",
+        tables=lambda data: group_tables.group_tables(data.analysis, data.confidence),
+        entries="comparisons of a group",
+        about="A row is the same comparison at another level of a factor. Verdicts hold among all comparisons of the "
+        "metric (Holm). The mean is that of levels of this kind, measured or not (random effects): its interval allows "
+        "for differences between them. I² is the part of the scatter of the changes that is due to such differences.",
+    ),
+    ReportSection(
         name="findings",
         part="findings",
-        tables=lambda data: tables.finding_tables(rows.headline(data.analysis), data.confidence),
+        tables=lambda data: tables.finding_tables(rows.beside_groups(data.analysis), data.confidence),
         entries="findings",
     ),
     ReportSection(

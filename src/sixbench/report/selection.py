@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from ..model.comparison_group import ComparisonGroup
 from ..model.errors import UsageError
 from ..model.finding import Analysis, Estimate, Finding
 from ..model.quoting import shown
@@ -36,12 +37,13 @@ class Selection:
             findings=[
                 replace(row, headline=row.headline or bool(self.metrics)) for row in analysis.findings if self._has(row)
             ],
+            groups=[group for group in analysis.groups if self._has(group)],
             claims=[],
             published=[],
             tables=[],
         )
 
-    def _has(self, row: Estimate | Finding) -> bool:
+    def _has(self, row: Estimate | Finding | ComparisonGroup) -> bool:
         of_workload = not self.workloads or row.workload in self.workloads
         return of_workload and (not self.metrics or row.metric in self.metrics)
 

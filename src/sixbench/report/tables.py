@@ -41,6 +41,7 @@ class Table:
         title: all of its title.
         subject, detail: the parts of a title such as `TCP bulk transfer: Goodput by profile`, for formats in which
             several tables of one subject stand together; empty where it has none.
+        note: sentences on what it shows, below its title; empty: none.
     """
 
     title: str
@@ -48,6 +49,7 @@ class Table:
     rows: list[list[str]]
     subject: str = ""
     detail: str = ""
+    note: str = ""
 
     @classmethod
     def of(cls, subject: str, detail: str, columns: list[Column], rows: list[list[str]]) -> Table:
@@ -66,14 +68,14 @@ def finding_tables(findings: Iterable[Finding], confidence: float) -> list[Table
             tables.append(
                 Table.of(
                     *title(group),
-                    columns=[Column(name=_heading(table, column, confidence), align=column.align) for column in kept],
+                    columns=[Column(name=heading(table, column, confidence), align=column.align) for column in kept],
                     rows=[[texts[column] for column in kept] for texts in table.texts()],
                 )
             )
     return tables
 
 
-def _heading(table: FindingTable, column: FindingColumn, confidence: float) -> str:
+def heading(table: FindingTable, column: FindingColumn, confidence: float) -> str:
     """The heading of a column, with the unit of its cells."""
     baselines = list(dict.fromkeys(row.finding.baseline for row in table.group.rows))
     name = column.name

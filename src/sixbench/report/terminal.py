@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.console import Console
 from rich.table import Table
@@ -14,8 +14,9 @@ from rich.text import Text
 from ..model.experiment import Statistics
 from ..model.finding import Analysis, ClaimResult, ComparedTable, Finding, PublishedComparison
 from ..model.trial import TrialRecord
+from ..model.workloads import WORKLOADS
 from ..store import Run
-from . import answers, bars, calibrated, rows, run_description, tables, validity, words
+from . import answers, bars, calibrated, group_tables, rows, run_description, tables, validity, words
 from .evidence import BriefTable
 from .sections import SECTIONS, ReportData
 from .terminal_findings import VERDICT_STYLES, findings_of_workload
@@ -23,6 +24,9 @@ from .terminal_lines import console_of, folded, paragraph, trimmed, two_columns
 
 MOST_ROWS = 60
 """Findings that fit on a screen or two. Of more, those of primary metrics come first."""
+
+MOST_OF_GROUP = 30
+"""Comparisons of a group that a screen has room for. Of more, those that are decided come first."""
 
 MOST_ANSWERS = 12
 """Rows that a screen has room for."""
@@ -194,7 +198,7 @@ def _chosen(analysis: Analysis, *, everything: bool) -> tuple[list[Finding], int
     """The findings to show, and how many headline findings that leaves out."""
     if everything:
         return analysis.findings, 0
-    headline = rows.headline(analysis)
+    headline = rows.beside_groups(analysis)
     if len(headline) <= MOST_ROWS:
         return headline, 0
     by_workload = rows.by_workload(rows.primary(headline) or headline).values()
@@ -230,6 +234,8 @@ def _plain_table(console: Console, result: tables.Table, of: str) -> None:
     """A table as it is, with its remarks below it where it is too wide; `of`: which trials it is about."""
     console.print()
     paragraph(console, f"{result.title}: {of}" if of else result.title, "bold")
+    if result.note:
+        paragraph(console, result.note, "")
     result, notes = tables.with_notes(result, console.width)
     between, names = _room(result, console.width)
     table = Table(box=None, padding=(0, between, 0, 0), pad_edge=False, header_style="dim")
@@ -238,7 +244,8 @@ def _plain_table(console: Console, result: tables.Table, of: str) -> None:
         table.add_column(column.name, justify=column.align, no_wrap=is_whole, overflow="fold")
     for row in result.rows:
         table.add_row(*(Text(words.one_line(cell)) for cell in row))
-    console.print(table)
+    if result.rows:
+        console.print(table)
     for note in notes:
         paragraph(console, note, "dim", indent="  ")
 
@@ -328,6 +335,20 @@ def _paper_tables(page: _Page) -> None:
         _in_own_columns(page.console, compared)
 
 
+def _groups(page: _Page) -> None:
+    """The groups of comparisons without the values of the paths, for which a screen has no room. Those of metrics that
+    are not a workload's primary one have sentences alone."""
+    analysis, confidence = page.data.analysis, page.data.confidence
+    of_groups = group_tables.group_tables(analysis, confidence, is_narrow=True)
+    for group, table in zip(analysis.groups, of_groups, strict=True):
+        is_primary = group.workload in WORKLOADS and WORKLOADS[group.workload].primary == group.metric
+        rows_shown = table.rows if page.everything else group_tables.first_rows(group, table, MOST_OF_GROUP)
+        _plain_table(page.console, replace(table, rows=rows_shown if is_primary or page.everything else []), "")
+        if is_primary and len(rows_shown) < len(table.rows):
+            left_out = f"{words.count(len(table.rows) - len(rows_shown), 'more row')}: {page.rest}"
+            paragraph(page.console, left_out, "dim")
+
+
 def _left_out(_: _Page) -> None:
     """Content of the other formats for which a screen has no room."""
 
@@ -341,6 +362,7 @@ _WRITERS: dict[str, Callable[[_Page], None]] = {
     "published-tables": _paper_tables,
     "paths": _left_out,
     "values": _left_out,
+    "groups": _groups,
     "findings": _first_findings,
     "reasons": lambda page: _reasons(page.console, page.data.trials),
     "programs": _left_out,

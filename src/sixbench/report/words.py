@@ -59,6 +59,13 @@ def count(number_of: int, item: str, many: str | None = None) -> str:
     return f"{number_of} {item if number_of == 1 else many or item + 's'}"
 
 
+def plural(noun: str) -> str:
+    """Several of a thing: `servers`, `cities`, `boxes`."""
+    if noun.endswith(("s", "x", "z", "ch", "sh")):
+        return f"{noun}es"
+    return f"{noun[:-1]}ies" if noun[-1:] == "y" and noun[-2:-1] not in "aeiou" else f"{noun}s"
+
+
 def all_margins(statistics: Statistics) -> str:
     """The margins of equivalence of an experiment: `1 %`, or `1 % (5 % of TCP connection)`."""
     text = percent(statistics.margin)

@@ -19,6 +19,8 @@ import `model` only.
 `outlying`             values far from the others, and samples that have more of them: Barnard's exact test
 `control`              looks at a series over time against a baseline, with a stated rate of false alarms
 `pooling`              the mean of groups with its interval, and whether they have the same value
+`random_effects`       the mean of effects that differ, such as those of many servers: Hartung, Knapp, Sidik, Jonkman
+`moderated`            variances of few values, moved towards what all of them have in common
 `heterogeneity`        whether groups of values are alike: Kruskal and Wallis, by permutation
 `proportion`           intervals of k of n
 `sample_size`          how many trials an interval of a given width takes
@@ -36,6 +38,7 @@ from .own_value import OwnValues, own_values
 from .pooling import GroupValue, Pooled, pool
 from .prediction import held_out
 from .proportion import clopper_pearson, wilson
+from .random_effects import Effect, RandomEffects, random_effects
 from .sample_size import values_needed
 from .sequential import Looks
 from .unpaired import Unpaired, compare_unpaired

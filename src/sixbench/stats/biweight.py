@@ -91,6 +91,15 @@ def quantile(n: int, confidence: float) -> float:
     return float(np.exp(np.interp(np.log1p(-confidence), chances, quantiles))) if confidence > 0 else 0.0
 
 
+@lru_cache(maxsize=512)
+def degrees(n: int, confidence: float = 0.95) -> float:
+    """The degrees of freedom with which Student's interval of this confidence has as many standard errors as that of
+    n values. For what knows no other distribution than Student's."""
+    from scipy.special import stdtridf
+
+    return float(stdtridf((1 + confidence) / 2, quantile(n, confidence)))
+
+
 def p_values(statistics: Array, n: int) -> Array:
     """The chance that centre over standard error of n normal values around zero is at least so far from zero."""
     chances, quantiles = _curve(n)

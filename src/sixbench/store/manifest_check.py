@@ -165,7 +165,7 @@ def _of_experiment(experiment: Experiment) -> Iterator[str]:
     asked = [experiment.baseline, *(path.aa_of for path in experiment.paths if path.aa_of is not None)]
     yield from (f"the experiment has no path {shown(name)}" for name in asked if name not in paths)
     yield from (f"{path.name}: {problem}" for path in experiment.paths for problem in _of_path(path))
-    blocks, statistics = experiment.blocks, experiment.statistics
+    blocks = experiment.blocks
     if not 0 <= blocks.minimum <= blocks.maximum <= MAX_BLOCKS:
         yield f"the experiment has {blocks.minimum} to {blocks.maximum} blocks"
     if blocks.until is not None and blocks.minimum < 1:
@@ -174,6 +174,15 @@ def _of_experiment(experiment: Experiment) -> Iterator[str]:
         yield f"blocks.time is {blocks.time_ns} ns"
     if not 0 <= experiment.repeats <= MAX_REPEATS:
         yield f"the experiment repeats trials {experiment.repeats} times"
+    yield from _of_statistics(experiment)
+    for index, topology in enumerate(experiment.topologies):
+        yield from (f"topologies.{index}: {problem}" for problem in _of_topology(topology, experiment.between))
+    for combination in experiment.combinations:
+        yield from (f"{combination.name}: {problem}" for problem in _of_combination(combination, experiment))
+
+
+def _of_statistics(experiment: Experiment) -> Iterator[str]:
+    blocks, statistics = experiment.blocks, experiment.statistics
     ratios = {
         "blocks.precision": blocks.precision,
         "blocks.deviation": blocks.deviation,
@@ -186,10 +195,8 @@ def _of_experiment(experiment: Experiment) -> Iterator[str]:
             yield f"{name} is {ratio}, which is not a share"
     if not 0 <= statistics.trim <= MAX_BLOCKS:
         yield f"statistics.trim is {statistics.trim}"
-    for index, topology in enumerate(experiment.topologies):
-        yield from (f"topologies.{index}: {problem}" for problem in _of_topology(topology, experiment.between))
-    for combination in experiment.combinations:
-        yield from (f"{combination.name}: {problem}" for problem in _of_combination(combination, experiment))
+    if statistics.pool is not None and all(statistics.pool not in item.levels for item in experiment.combinations):
+        yield f"statistics.pool is {shown(statistics.pool)}, which is no factor of the experiment"
 
 
 def _of_path(path: Path) -> Iterator[str]:

@@ -19,9 +19,11 @@ _SUFFIXES = {"_bytes": "B", "_bps": "bit/s", "_ns": "ns", "_pps": "packets/s", "
 
 _FIXED = ("key", "sequence", "block", "combination", "path", "mechanism", "engine", "workload", "status", "limited_by")
 _TIMES = ("started_realtime_ns", "elapsed_ns")
+_TIME_OF_DAY = "time_of_day_ns"
+_DAY_NS = 86_400 * 10**9
 _KINDS = (
-    dict.fromkeys((*_FIXED, *_TIMES, "reasons", "reason_kinds", "other_runs", "worker"), "string")
-    | dict.fromkeys(("sequence", "block", *_TIMES, "repeat"), "int64")
+    dict.fromkeys((*_FIXED, *_TIMES, _TIME_OF_DAY, "reasons", "reason_kinds", "other_runs", "worker"), "string")
+    | dict.fromkeys(("sequence", "block", *_TIMES, _TIME_OF_DAY, "repeat"), "int64")
     | dict.fromkeys(("watched", "kept_awake"), "bool")
 )
 """Columns that every table has, and their kinds, which hold even for a column without any value."""
@@ -31,7 +33,8 @@ def trials_parquet(trials: list[TrialRecord], manifest: Manifest) -> bytes:
     """The table as a Parquet file.
 
     Columns: what a trial was, its parameters and levels (`param_`, `level_`, with their units), its metrics by column
-    name, theory (`theory_`), `reasons` as text and `reason_kinds` as words. `worker` is the machine that measured it,
+    name, theory (`theory_`), `reasons` as text and `reason_kinds` as words. `time_of_day_ns` is the time since midnight
+    UTC when it began, by which networks that others use differ. `worker` is the machine that measured it,
     of several. `repeat` says which repeat of its trial it is. `other_runs` has the experiments that other runs of
     sixbench measured meanwhile, as words: empty where there were none. `watched` says whether a page of `sixbench ui`
         looked at
@@ -98,6 +101,7 @@ def _by_column(trials: list[TrialRecord]) -> dict[str, list[Any]]:
 
 def _row(trial: TrialRecord) -> dict[str, Any]:
     row: dict[str, Any] = {name: getattr(trial, name) for name in (*_FIXED, *_TIMES)}
+    row[_TIME_OF_DAY] = trial.started_realtime_ns % _DAY_NS
     row["reasons"] = sentences(trial.reasons) or None
     row["reason_kinds"] = " ".join(dict.fromkeys(reason.kind.value for reason in trial.reasons)) or None
     row["worker"] = trial.worker

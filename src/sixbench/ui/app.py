@@ -49,6 +49,7 @@ PREPARED = (
     "sixbench.report.latex",
     "sixbench.report.markdown",
     "sixbench.report.csv",
+    "sixbench.analysis.comparison_groups",
     "sixbench.analysis.findings",
     "sixbench.analysis.fixed_mtu",
     "sixbench.analysis.held_against",

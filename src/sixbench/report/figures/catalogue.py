@@ -13,6 +13,7 @@ from . import (
     dots,
     forest,
     fragments,
+    groups,
     headers,
     kernels,
     network,
@@ -35,6 +36,7 @@ def drawings(run: Run, analysis: Analysis) -> list[Drawing]:
     items = data.measured(analysis)
     later = [
         *kernels.drawings(context, analysis),
+        *groups.drawings(context, analysis),
         *path_mtu.drawings(context, run),
         *fragments.drawings(context, run),
         *forest.drawings(context, analysis),

@@ -19,6 +19,7 @@ from . import cut, mark_look, style
 from .changes import PAIRS, Change, change_handles, changes, limits
 from .data import Context
 from .drawing import Drawing, Picture, paged
+from .groups import members_of
 from .mark_look import look_of
 from .row_labels import RowLabels
 
@@ -35,8 +36,14 @@ _MESSAGE_PT = 7.0
 
 def drawings(context: Context, analysis: Analysis) -> list[Drawing]:
     """One figure for each workload, or several if it has many findings. They leave out findings that are differences
-    rather than ratios."""
-    shown = [finding for finding in rows.headline(analysis) if words.finite(finding.ratio) is not None]
+    rather than ratios, and those of groups, which have figures of their own."""
+    grouped = members_of(analysis)
+    shown = [
+        finding
+        for finding in rows.headline(analysis)
+        if words.finite(finding.ratio) is not None
+        and (finding.combination, finding.path, finding.metric) not in grouped
+    ]
     by_workload = rows.by_workload(shown).items()
     return [drawing for workload, findings in by_workload for drawing in _of_workload(context, workload, findings)]
 

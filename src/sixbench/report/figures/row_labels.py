@@ -59,15 +59,20 @@ class RowLabels:
         Args:
             row_in: the height of a row.
         """
+        self.write_at(axes, labels, range(len(labels)), row_in)
+
+    def write_at(self, axes: Axes, labels: Sequence[str], places: Sequence[float], row_in: float) -> None:
+        """The same of rows at these places, the last one being the lowest."""
         axes.tick_params(axis="y", length=0)
+        lowest = max(places, default=-1)
         if not self.is_above:
-            axes.set_yticks(range(len(labels)), labels, fontsize=self.size_pt, linespacing=1.05)
-            axes.set_ylim(len(labels) - 0.4, -0.6)
+            axes.set_yticks(places, labels, fontsize=self.size_pt, linespacing=1.05)
+            axes.set_ylim(lowest + 0.6, -0.6)
             return
         lines = max((label.count("\n") + 1 for label in labels), default=1)
         axes.set_yticks([])
-        axes.set_ylim(len(labels) - 1 + _BELOW_IN / row_in, -(_OVER_IN + _LINE_IN * lines) / row_in)
-        for place, label in enumerate(labels):
+        axes.set_ylim(lowest + _BELOW_IN / row_in, -(_OVER_IN + _LINE_IN * lines) / row_in)
+        for place, label in zip(places, labels, strict=True):
             axes.text(
                 0.01, place - _FOOT_IN / row_in, label, va="bottom", fontsize=_ABOVE_PT, linespacing=1.05,
                 bbox=style.BEHIND, transform=axes.get_yaxis_transform(),

@@ -71,7 +71,7 @@ class _Document:
 
     def workloads(self) -> list[str]:
         """The tables and figures of each workload."""
-        findings = rows.headline(self.analysis)
+        findings = rows.beside_groups(self.analysis)
         parts = []
         by_workload = {float_.label: float_ for float_ in self._matrices()}
         floats = workload_tables(findings, self.experiment, self.about, self.prefix)
@@ -169,7 +169,7 @@ def _plain(item: Table, prefix: str, about: str) -> Float:
     return Float(
         label=f"{prefix}-{slug(item.subject or item.title)}",
         title=item.title,
-        caption=f"{item.title}. {about}",
+        caption=f"{item.title}. {f'{item.note} ' if item.note else ''}{about}",
         columns=item.columns,
         blocks=[RowBlock(rows=item.rows)],
     )
