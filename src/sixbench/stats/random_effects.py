@@ -188,9 +188,10 @@ def _q(values: Array, variances: Array) -> Array:
 
 def _typical(variances: Array) -> float:
     """The variance of a typical effect's error (Higgins and Thompson 2002, equation 9)."""
-    weights = variances.min() / variances
+    least = float(np.min(variances))
+    weights = least / variances
     total = float(weights.sum())
-    return float((len(weights) - 1) * total / (total**2 - float(np.square(weights).sum())) * variances.min())
+    return (len(weights) - 1) * total / (total**2 - float(np.square(weights).sum())) * least
 
 
 def _alike(q: float, groups: int, estimated: Moderated | None, degrees: Array) -> float:
