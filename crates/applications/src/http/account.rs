@@ -53,14 +53,14 @@ pub struct Load {
     pub carried: Carried,
 }
 
-/// The times of all objects of a page, from its begin, in the order in which the page has them.
+/// The times of all objects of a page, from its start, in the order in which the page has them.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct ObjectTimes {
     /// Times of the requests.
     begun_ns: Vec<u64>,
     /// Times at which the heads of the answers were there.
     first_byte_ns: Vec<u64>,
-    /// Times at which all of the bodies was there.
+    /// Times at which all of the bodies were there.
     ended_ns: Vec<u64>,
 }
 
