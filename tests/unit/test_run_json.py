@@ -58,22 +58,21 @@ def test_the_last_of_equal_keys_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (b'{"a": NaN}', "NaN is not a number"),
-        (b'{"a": -Infinity}', "-Infinity is not a number"),
-        (b'{"a": 01}', "Expecting ',' delimiter: line 1 column 8 (char 7)"),
-        (b'{"a": 1,}', "Expecting property name enclosed in double quotes: line 1 column 9 (char 8)"),
-        (b'{"a": 1} x', "Extra data: line 1 column 10 (char 9)"),
-        (b'{"a": "\n"}', "Invalid control character at: line 1 column 8 (char 7)"),
-        (b'{"a": "\xff"}', "'utf-8' codec can't decode byte 0xff in position 7: invalid start byte"),
-        (b"", "Expecting value: line 1 column 1 (char 0)"),
-    ],
+    "content", [b'{"a": 01}', b'{"a": 1,}', b'{"a": 1} x', b'{"a": "\n"}', b'{"a": "\xff"}', b"", b"\xef\xbb\xbf{}"]
 )
-def test_what_is_not_json_is_refused_in_the_words_of_python(content: bytes, words: str) -> None:
+def test_what_is_not_json_is_refused_in_the_words_of_python(content: bytes) -> None:
+    with pytest.raises(ValueError) as words:  # they differ between versions of Python
+        json.loads(content.decode())
     with pytest.raises(StoreError) as error:
         json_object(content, HERE, "trials", "trial.json")
-    assert str(error.value) == f"runs/mine/trials/trial.json: not JSON: {words}"
+    assert str(error.value) == f"runs/mine/trials/trial.json: not JSON: {words.value}"
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
+def test_what_is_no_number_is_refused(number: str) -> None:
+    with pytest.raises(StoreError) as error:
+        json_object(f'{{"a": {number}}}'.encode(), HERE, "trials", "trial.json")
+    assert str(error.value) == f"runs/mine/trials/trial.json: not JSON: {number} is not a number"
 
 
 def test_half_a_surrogate_pair_is_no_character() -> None:

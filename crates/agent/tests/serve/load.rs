@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use socket2::{Domain, Socket, Type};
@@ -67,12 +67,27 @@ fn is_open(stream: &TcpStream) -> bool {
     matches!(nothing, Err(error) if error.kind() == ErrorKind::WouldBlock)
 }
 
+/// Time that a client has for its first bytes.
+const OPENING_TIME: Duration = Duration::from_secs(2);
+const MAX_ATTEMPTS: usize = 30;
+
+/// The server's answer to a client that comes when the server is under load. A crowd that the server has sent away in
+/// the meantime, because this machine was busy for longer than it waits, proves nothing: another one comes.
+fn answer_under_load(server: &Server, from: [u8; 4], cookie: &[u8; COOKIE_BYTES]) -> (u8, Option<[u8; COOKIE_BYTES]>) {
+    for _ in 0..MAX_ATTEMPTS {
+        let crowd: Vec<_> = (0..LOAD).map(|number| dial_from(server, [127, 0, 9 + number as u8, 1])).collect();
+        let answer = answer(dial_from(server, from), cookie);
+        if crowd.iter().all(is_open) {
+            return answer;
+        }
+    }
+    panic!("no crowd of {MAX_ATTEMPTS} stayed until the client had its answer");
+}
+
 #[test]
 fn under_load_only_who_brings_its_own_cookie_comes_in() {
     let server = server(None);
-    // There are more of them than it takes: the first may have been too slow already where the last come in.
-    let crowd: Vec<_> = (0..2 * LOAD).map(|number| dial_from(&server, [127, 0, 9 + number as u8, 1])).collect();
-    let ask = |from, cookie: &[u8; COOKIE_BYTES]| answer(dial_from(&server, from), cookie);
+    let ask = |from, cookie: &[u8; COOKIE_BYTES]| answer_under_load(&server, from, cookie);
     let (_, cookie) = ask([127, 0, 0, 1], &[0; COOKIE_BYTES]);
     let cookie = cookie.expect("it is under load");
     // The server refuses the cookie from another address, and with other bytes.
@@ -80,22 +95,27 @@ fn under_load_only_who_brings_its_own_cookie_comes_in() {
     let mut changed = cookie;
     changed[COOKIE_BYTES - 1] ^= 1;
     assert_eq!(ask([127, 0, 0, 1], &changed).0, RETRY);
-    let mut stream = dial_from(&server, [127, 0, 0, 1]);
-    stream.write_all(&opening(0, &cookie)).expect("it reads");
-    assert_eq!(code(&mut stream), GO_ON);
-    drop(crowd);
+    assert_eq!(ask([127, 0, 0, 1], &cookie).0, GO_ON);
 }
 
 #[test]
 fn the_crowd_of_one_network_gives_way_and_is_told_why() {
     let server = server(None);
-    let good = dial_from(&server, [127, 0, 1, 1]);
-    // There are more of these than there is room for, from many addresses of one /24.
-    let mut crowd: Vec<_> = (0..PLACES + 8).map(|number| dial_from(&server, [127, 0, 9, number as u8])).collect();
-    assert_eq!(code(&mut crowd[0]), UNDER_LOAD);
-    assert!(is_open(&good));
-    // No client of the crowd stays for ever.
-    assert_eq!(code(&mut crowd[PLACES + 7]), TOO_SLOW);
+    for _ in 0..MAX_ATTEMPTS {
+        let began = Instant::now();
+        let good = dial_from(&server, [127, 0, 1, 1]);
+        // There are more of these than there is room for, from many addresses of one /24.
+        let mut crowd: Vec<_> = (0..PLACES + 8).map(|number| dial_from(&server, [127, 0, 9, number as u8])).collect();
+        let (first, good_stays) = (code(&mut crowd[0]), is_open(&good));
+        // Nobody was too slow yet.
+        if began.elapsed() < OPENING_TIME {
+            assert_eq!((first, good_stays), (UNDER_LOAD, true));
+            // No client of the crowd stays for ever.
+            assert_eq!(code(&mut crowd[PLACES + 7]), TOO_SLOW);
+            return;
+        }
+    }
+    panic!("no crowd of {MAX_ATTEMPTS} had come before the first of it was too slow");
 }
 
 #[test]
