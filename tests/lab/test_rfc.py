@@ -39,7 +39,8 @@ def test_the_search_returns_the_rate_of_a_wire_within_its_width_and_the_latency_
     sixbench: Any, tmp_path: Path, rate: str, bps: float, size: int
 ) -> None:
     """Frames of both families, over a link whose rate is all that limits them."""
-    rfc_results = run_rfc(sixbench, tmp_path, WIRE.format(rate=rate), "--test", "latency", "--frame", f"{size}B")
+    asked_for = ("--test", "latency", "--frame", f"{size}B", "--traffic", "plain")
+    rfc_results = run_rfc(sixbench, tmp_path, WIRE.format(rate=rate), *asked_for)
     line_pps = bps / (8 * (size + BETWEEN_BYTES))
     wires = [item for item in rfc_results["throughput"] if not item["is_tester"]]
     assert [wire["path"] for wire in wires] == ["ipv4", "ipv6"]
