@@ -175,8 +175,8 @@ def test_hosts_of_a_recorded_page_share_no_connection_by_http_2_and_3() -> None:
 
 
 # 100000 bytes with `HTTP/1.1 200 OK`, the length, the date and an empty line are 100080. Over IPv4 they are 69 segments
-# of 1448 bytes and one of 168, with 90 of TCP, IPv4 and Ethernet each. The bucket is two frames of 1538 bytes. The kernel
-# counts it as one frame of that length, with 38 - 14 more.
+# of 1448 bytes and one of 168, with 90 of TCP, IPv4 and Ethernet each. The bucket is two frames of 1538 bytes, which
+# the kernel counts as one frame of that length, with 38 - 14 more.
 BUCKET_BYTES = 3100
 ANSWER_BYTES = 100080 + 70 * 90
 LARGE: dict[str, Scalar] = {"tls": "none", "connection": "kept", "object_bytes": 100_000}
