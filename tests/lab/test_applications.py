@@ -202,6 +202,36 @@ def test_a_recorded_page_takes_the_round_trips_of_its_dependencies(
     assert {trial.metrics["page_connections_count"] for trial in trials} == {2}
 
 
+SLOW = """
+topology:
+  nodes: {h1: host, r1: router, r2: router, h2: host}
+  links:
+    - {endpoints: [h1, r1], rate: 100Mbit}
+    - {endpoints: [r2, r1], rate: 10Mbit, delay: 5ms, reverse: {rate: 2Mbit}}
+    - {endpoints: [r2, h2], rate: 100Mbit}
+between: [h1, h2]
+paths: {ipv4: native4, 464xlat: {464xlat: [r1, r2]}}
+blocks: 1
+workloads:
+  - http: {count: 3, objects: 20, object: 10kB, version: [1.1, 2, 3], connection: [new, kept]}
+"""
+
+
+def test_no_page_is_faster_than_its_bytes_cross_the_slowest_link(hub: AgentHub, tmp_path: Path) -> None:
+    trials = run(hub, SLOW, tmp_path / "run").trials
+    assert wrong(trials) == []
+    assert len(trials) == 2 * 3 * 2
+    # 200 kB at 10 Mbit/s less a bucket of 3100 bytes, and a round trip.
+    assert min(trial.theory["page_p50_ns"] for trial in trials) > (200_000 - 3100) * 800 + 10 * 10**6
+    less = [
+        (trial.key, column, trial.metrics[column], least)
+        for trial in trials
+        for column, least in trial.theory.items()
+        if trial.metrics[column] < least
+    ]
+    assert less == []
+
+
 def decrypted(finished: Finished, trial: TrialRecord, shown: str, field: str) -> list[str]:
     """A field of the packets that are shown of a trial's last link, decrypted with the keys beside them by tshark."""
     captures = finished.captures(trial)

@@ -7,8 +7,8 @@ from observed import timers
 from synthetic import link
 
 from sixbench.bench.proof.timers import Bucket, buckets, judge_timers, timer_evidence
-from sixbench.lab.queues import MIN_BURST_FRAMES
 from sixbench.model.evidence.timers import LateTimers
+from sixbench.model.rate_buckets import MIN_BURST_FRAMES
 from sixbench.model.reason import ReasonKind
 
 pytestmark = pytest.mark.computes

@@ -23,6 +23,7 @@ IPV6_PATH = Path(name="ipv6", mechanism="native6", family=6)
 MS = 10**6
 DELAYED = LinkDirection(rate_bps=10 * MBIT, impairments=Impairments(delay_ns=10 * MS))
 LINK: dict[str, object] = {"directions": (DELAYED, DELAYED)}
+RATELESS: dict[str, object] = {"directions": (replace(DELAYED, rate_bps=None), replace(DELAYED, rate_bps=None))}
 TUNNEL = Path(name="tunnel", mechanism="6in4", family=6, nodes=("n1", "n2"))
 
 
@@ -35,14 +36,17 @@ Objects = list[tuple[int, int, int | None]]
 """The host and the body's length of each object, and the object that it waits for."""
 
 
-def of_page(objects: Objects, params: dict[str, Scalar], path: Path = IPV4_PATH) -> dict[str, float]:
+def of_page(
+    objects: Objects, params: dict[str, Scalar], path: Path = IPV4_PATH, *links: dict[str, object]
+) -> dict[str, float]:
     page = RecordedPage(
         objects=tuple(PageObject(host=host, body_bytes=size, after=after) for host, size, after in objects),
         skipped=0,
         sha256="",
     )
     pages = {"page.har": page}
-    return expected("http", {"page": "page.har", **params}, path, network(LINK), ("n0", "n1"), pages)
+    links = links or (LINK,)
+    return expected("http", {"page": "page.har", **params}, path, network(*links), ("n0", f"n{len(links)}"), pages)
 
 
 def impaired(**impairments: object) -> dict[str, object]:
@@ -88,7 +92,7 @@ def impaired(**impairments: object) -> dict[str, object]:
 def test_the_least_time_is_whole_round_trips(
     path: Path, kind: str, params: dict[str, Scalar], round_trips: dict[str, int | None]
 ) -> None:
-    values = of(kind, params, path)
+    values = of(kind, params, path, RATELESS)
     times = {prefix: values.get(f"{prefix}_p50_ns") for prefix in round_trips}
     assert times == {prefix: None if count is None else 20 * MS * count for prefix, count in round_trips.items()}
 
@@ -130,7 +134,7 @@ GALLERY: Objects = [(0, 1000, None), *[(0, 1000, 0)] * 12]
 def test_a_recorded_page_takes_the_round_trips_of_its_hosts_and_dependencies(
     path: Path, objects: Objects, params: dict[str, Scalar], round_trips: int
 ) -> None:
-    values = of_page(objects, params, path)
+    values = of_page(objects, params, path, RATELESS)
     assert values["page_p50_ns"] == values["page_mean_ns"] == round_trips * 20 * MS
     assert values["object_p50_ns"] == 20 * MS
 
@@ -168,6 +172,125 @@ def test_hosts_of_a_recorded_page_share_no_connection_by_http_2_and_3() -> None:
         params: dict[str, Scalar] = {"version": version, "connection": "kept"}
         kept = [of_page(objects, params)["page_received_bytes"] for objects in (together, apart)]
         assert kept[0] <= kept[1] < kept[0] + 100
+
+
+# 100000 bytes with `HTTP/1.1 200 OK`, the length, the date and an empty line are 100080. Over IPv4 they are 69 segments
+# of 1448 bytes and one of 168, with 90 of TCP, IPv4 and Ethernet each. The bucket is two frames of 1538 bytes, which
+# the kernel counts as one frame of that length, with 38 - 14 more.
+BUCKET_BYTES = 3100
+ANSWER_BYTES = 100080 + 70 * 90
+LARGE: dict[str, Scalar] = {"tls": "none", "connection": "kept", "object_bytes": 100_000}
+
+
+def at_rate_ns(size_bytes: int, rate_bps: int = 10 * MBIT) -> int:
+    return (size_bytes - BUCKET_BYTES) * 8 * 10**9 // rate_bps
+
+
+@pytest.mark.parametrize(
+    ("params", "path", "links", "page_ns"),
+    [
+        (LARGE, IPV4_PATH, (LINK,), 20 * MS + 82_624_000),
+        # 70 segments of 1428 bytes and one of 120.
+        (LARGE, IPV6_PATH, (LINK,), 20 * MS + 83_832_000),
+        # On the link of the tunnel, 71 segments of 1408 bytes and one of 112, with IPv4 around them.
+        (LARGE, TUNNEL, (LINK, LINK, LINK), 60 * MS + 85_072_000),
+        ({**LARGE, "objects": 2}, IPV4_PATH, (LINK,), 20 * MS + at_rate_ns(2 * ANSWER_BYTES)),
+        # A connection that carries one request at a time lets the bucket fill in between.
+        ({**LARGE, "objects": 3, "parallel": 1}, IPV4_PATH, (LINK,), 3 * (20 * MS + 82_624_000)),
+        # HTTP/2: 2 frames of data, that of the headers, 2 records of TLS; 13 segments and one of 1249 bytes.
+        (
+            {"version": "2", "object_bytes": 20_000},
+            IPV4_PATH,
+            (LINK,),
+            60 * MS + at_rate_ns(20_000 + 3 * 9 + 2 + 2 * 22 + 14 * 90),
+        ),
+        # HTTP/3: 21 datagrams with 1424 bytes of a stream, and one of 107 bytes.
+        (
+            {"version": "3", "connection": "kept", "object_bytes": 30_000},
+            IPV4_PATH,
+            (LINK,),
+            20 * MS + at_rate_ns(30_000 + 11 + 22 * (28 + 8 + 20 + 38)),
+        ),
+    ],
+    ids=["ipv4", "ipv6", "6in4", "two objects", "one after another", "http 2", "http 3"],
+)
+def test_the_bytes_of_a_page_take_their_time_on_the_slowest_link(
+    params: dict[str, Scalar], path: Path, links: tuple[dict[str, object], ...], page_ns: int
+) -> None:
+    values = of("http", params, path, *links)
+    assert values["page_p50_ns"] == values["page_mean_ns"] == values["page_p99_ns"] == page_ns
+
+
+def test_an_object_takes_the_time_of_its_own_bytes() -> None:
+    for objects in (1, 60):
+        assert of("http", {**LARGE, "objects": objects})["object_p50_ns"] == 20 * MS + 82_624_000
+    sizes = of_page([(0, 100_000, None), (0, 9, None)], CLEAR)
+    assert sizes["object_p50_ns"] == 20 * MS
+
+
+def directions(forward_bps: int | None, reverse_bps: int | None, **settings: object) -> dict[str, object]:
+    both = (replace(DELAYED, rate_bps=rate_bps, **settings) for rate_bps in (forward_bps, reverse_bps))  # type: ignore[arg-type]
+    return {"directions": tuple(both)}
+
+
+def test_answers_and_requests_each_cross_their_direction() -> None:
+    # What the other direction lets pass is of no account.
+    for forward_bps in (None, 5 * MBIT):
+        assert of("http", LARGE, IPV4_PATH, directions(forward_bps, 10 * MBIT)) == of("http", LARGE)
+    slower = of("http", LARGE, IPV4_PATH, LINK, directions(None, 5 * MBIT))
+    assert slower["page_p50_ns"] == 40 * MS + at_rate_ns(ANSWER_BYTES, 5 * MBIT)
+    # 60 requests of 17 + 40 + 2 bytes at once.
+    small: dict[str, Scalar] = {**LARGE, "object_bytes": 1, "objects": 60, "parallel": 60}
+    requests = of("http", small, IPV4_PATH, directions(MBIT, None))
+    assert requests["page_p50_ns"] == 20 * MS + at_rate_ns(60 * (59 + 90), MBIT)
+
+
+def test_a_full_bucket_lets_its_bytes_pass_at_once() -> None:
+    link = directions(10 * MBIT, 10 * MBIT, burst_bytes=60_000)
+    # The kernel counts the bucket as a frame of that length, with 24 bytes more.
+    assert of("http", LARGE, IPV4_PATH, link)["page_p50_ns"] == 20 * MS + (ANSWER_BYTES - 60_024) * 800
+    assert of("http", {**LARGE, "object_bytes": 50_000}, IPV4_PATH, link)["page_p50_ns"] == 20 * MS
+
+
+def test_super_packets_may_pass_a_link_in_less_time() -> None:
+    # Links without a rate and without a delay have segmentation offload. Answers come from the other end.
+    assert of("http", LARGE, IPV4_PATH, LINK, {})["page_p50_ns"] == 20 * MS
+    assert of("http", LARGE, IPV4_PATH, {}, LINK)["page_p50_ns"] == 20 * MS + 82_624_000
+    assert of("http", LARGE, IPV4_PATH, LINK, {"offload": False})["page_p50_ns"] == 20 * MS + 82_624_000
+
+
+@pytest.mark.parametrize(
+    ("objects", "params", "page_ns"),
+    [
+        # The script waits for all of the document, and its bytes for it.
+        ([(0, 100_000, None), (0, 100_000, 0)], {}, 2 * (20 * MS + 82_624_000)),
+        # The bytes of both begin to come a round trip after the document is there.
+        (
+            [(0, 1, None), (0, 100_000, 0), (1, 100_000, 0)],
+            {},
+            2 * 20 * MS + at_rate_ns(2 * ANSWER_BYTES),
+        ),
+        # The bytes of a host whose connection is opened later have less time.
+        (
+            [(0, 1, None), (1, 100_000, 0)],
+            {"connection": "new"},
+            (1 + 1 + 1 + 1) * 20 * MS + 82_624_000,
+        ),
+        # A connection has the two objects one after the other.
+        ([(0, 100_000, None), (0, 1, None)], {"parallel": 1}, 2 * 20 * MS + 82_624_000),
+        # Connections share the link. Neither can have an object of 100 kB before all bytes are there.
+        (
+            [(0, 100_000, None), (1, 100_000, None)],
+            {},
+            20 * MS + at_rate_ns(2 * ANSWER_BYTES),
+        ),
+    ],
+    ids=["chain", "after the document", "another host", "one connection", "two hosts"],
+)
+def test_the_bytes_of_a_recorded_page_come_after_what_its_objects_wait_for(
+    objects: Objects, params: dict[str, Scalar], page_ns: int
+) -> None:
+    assert of_page(objects, {**CLEAR, **params})["page_p50_ns"] == page_ns
 
 
 def test_round_trips_add_up_over_all_links() -> None:

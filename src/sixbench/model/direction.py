@@ -46,7 +46,7 @@ class LinkDirection:
     Attributes:
         rate_bps: bits per second on the wire; None: as fast as the machine.
         overhead: the name of its framing, which says how many bytes of the rate a packet takes.
-        burst_bytes: bucket of the rate limiter; None: the default, see `lab`.
+        burst_bytes: bucket of the rate limiter; None: the default, see `rate_buckets`.
         impairments: what happens to packets behind the rate.
     """
 

@@ -65,7 +65,8 @@ class Finding:
         mixed: the path (this one or the baseline) whose own trials are far from its others more often than those of the
             other paths allow; None: neither's are.
         constant: whether the path has the same value in every pair, and the baseline has.
-        theory, theory_baseline: what path and baseline should give, where known.
+        theory, theory_baseline: what path and baseline should give, where known; lower bounds where
+            `quantity.Metric.has_lower_bound`.
         invalid: invalid or failed trials of path and baseline together.
         is_aa: whether this is the A/A comparison itself.
     """

@@ -48,6 +48,13 @@ class Metric:
         """Name with unit, as in trial records."""
         return self.name if self.name.endswith(f"_{self.suffix}") else f"{self.name}_{self.suffix}"
 
+    @property
+    def has_lower_bound(self) -> bool:
+        """True if a theoretical value is a lower bound, above which ends, queues and congestion windows keep what is
+        measured: that of a time, and of bytes that more than the path decides. Other theoretical values are those that
+        a sender reaches that never pauses."""
+        return self.suffix in ("ns", "bytes") and not self.is_exact
+
 
 _UNITS = {
     "ns": "ns",

@@ -41,7 +41,8 @@ class AnswerRow:
         values: both values, as `IPv4 94.15 → IPv6 92.86 Mbit/s`.
         changed: the change, with its interval; of several levels, that of their mean. None where nothing can be told.
         about_change: whether several levels differ, as it stands behind the interval.
-        theory: what theory expects, as `−1.38 %`; empty where it is silent.
+        theory: what theory expects, as `−1.38 %`, or the change between its lower bounds, as `lower bounds +1.20 %`;
+            empty where it is silent.
         noise: the A/A interval, as `−1.84 .. +0.80`; empty where there is none.
         mark: `decided: worse`, `within A/A`, `undecided`, and so on.
         hint: what would make an answer of it, or which level stands out; may be empty.
@@ -286,8 +287,11 @@ def _theory(finding: Finding) -> str:
     theory = rows.theory_cell(finding)
     if not isinstance(theory, NumberCell):
         return ""
-    outside = " outside the interval" if rows.contradicts_theory(finding) else ""
-    return f"{replace(theory, prefix='').text}{outside}"
+    contradicts, number = rows.contradicts_theory(finding), replace(theory, prefix="").text
+    if not rows.has_lower_bounds(finding.metric):
+        return f"{number} outside the interval" if contradicts else number
+    bounds = f"≥ {number}" if rows.expected_ratio(finding) is None else f"lower bounds {number}"
+    return f"{bounds}, a value below its own" if contradicts else bounds
 
 
 def _noise(finding: Finding) -> str:

@@ -159,7 +159,7 @@ def _page(data: ReportData, shown: list[_Shown], left_out: list[str], most: int)
         "evidence": [_evidence(item.evidence) for item in data.paths],
         "every_link": [_every_link(evidence, link) for evidence, link in every_link[:most]],
         "environment": environment(data),
-        "method": run_description.method(run),
+        "method": run_description.method(run, analysis.findings),
         "command": run_description.command(run),
         "remarks": analysis.remarks,
         "asides": analysis.notes,

@@ -58,7 +58,7 @@ def _list(title: str, sentences: Sequence[str]) -> list[str]:
 
 
 def _method(data: ReportData) -> list[str]:
-    return ["## Method", escape(run_description.method(data.run))]
+    return ["## Method", escape(run_description.method(data.run, data.analysis.findings))]
 
 
 def _reproduce(data: ReportData) -> list[str]:

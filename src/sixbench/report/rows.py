@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TypeVar
 
 from ..model.change_words import change_of, noise_of
@@ -52,13 +52,17 @@ Item = TypeVar("Item", bound=HasLevels)
 
 
 THEORY_IS_EXACT_TO = 0.001
-"""Accuracy of an expected ratio: a trial has whole packets in its window, and theory an endless stream."""
+"""Accuracy of an expected ratio: a trial has whole packets in its window, and theory an endless stream. It is also that
+of a lower bound."""
 
 _WIDE = 1000
 """Values whose largest is so many times the smallest do not share a unit."""
 
 UNLIKE = "≠"
-"""Marks what theory expects where it lies outside the measured interval."""
+"""Marks theory where the measurement contradicts it."""
+
+BOUNDS = "bounds"
+"""Stands before the change between lower bounds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +74,8 @@ class FindingCells:
         change: path against baseline: signed percent, or a signed difference in the metric's unit.
         interval: confidence interval of the change, in its unit; words where it is too wide to say anything.
         noise: the largest deviation that the A/A comparison's interval allows, as `±0.05 %`.
-        theory: the change that theory expects, marked `≠` where it is outside the interval; or what theory gives for
-            the path where it is silent on the baseline.
+        theory: the change that theory expects, or that between its lower bounds, as `bounds +1.20 %`; marked `≠` where
+            the measurement contradicts it. Or what theory gives for the path where it is silent on the baseline.
     """
 
     value: TypedCell
@@ -131,7 +135,7 @@ class FindingRow:
 
     @property
     def theory(self) -> str:
-        """Such as `−1.38 %`."""
+        """Such as `−1.38 %` or `bounds +1.20 %`."""
         return self.cells.theory.text
 
     @property
@@ -303,10 +307,16 @@ def tone(finding: Finding) -> Tone:
 
 
 def expected_ratio(finding: Finding) -> float | None:
-    """The ratio that theory expects of path to baseline, where it knows both."""
+    """The ratio that theory expects of path to baseline, or that of its lower bounds, where it knows both."""
     if not finding.theory or not finding.theory_baseline:
         return None
     return words.finite(finding.theory / finding.theory_baseline)
+
+
+def has_lower_bounds(metric: str) -> bool:
+    """True if theory gives lower bounds of the metric. Their ratio bounds nothing: what comes on top of either may be
+    more or less."""
+    return metric in METRICS and METRICS[metric].has_lower_bound
 
 
 def _noise(finding: Finding) -> TypedCell:
@@ -325,7 +335,14 @@ def is_noise_too_variable(finding: Finding) -> bool:
 
 
 def contradicts_theory(finding: Finding) -> bool:
-    """True if what theory expects is outside the interval of what was measured."""
+    """True if the measurement contradicts theory: the expected ratio is outside the interval, or where theory gives
+    lower bounds, a value is below its bound."""
+    if has_lower_bounds(finding.metric):
+        bounds = finding.theory, finding.theory_baseline
+        return any(
+            value is not None and bound is not None and value < bound * (1 - THEORY_IS_EXACT_TO)
+            for value, bound in zip(finding.values, bounds, strict=True)
+        )
     ratio = expected_ratio(finding)
     low, high = words.finite(finding.ci_low), words.finite(finding.ci_high)
     if ratio is None or finding.ratio is None or low is None or high is None:
@@ -333,11 +350,28 @@ def contradicts_theory(finding: Finding) -> bool:
     return not low - THEORY_IS_EXACT_TO <= ratio <= high + THEORY_IS_EXACT_TO
 
 
+def theory_words(findings: Iterable[Finding]) -> str:
+    """The meaning of the marks beside theory that occur; empty where none does."""
+    marked = [finding for finding in findings if expected_ratio(finding) is not None or contradicts_theory(finding)]
+    bounds = [finding for finding in marked if has_lower_bounds(finding.metric)]
+    sentences = []
+    if any(contradicts_theory(finding) for finding in marked if finding not in bounds):
+        sentences.append(f"{UNLIKE}: theory is outside the interval.")
+    if bounds:
+        sentences.append(f"{BOUNDS}: the change between theory's lower bounds. A measured one may be another.")
+    if any(contradicts_theory(finding) for finding in bounds):
+        sentences.append(f"{UNLIKE} {BOUNDS}: a value is below its bound.")
+    return " ".join(sentences)
+
+
 def theory_cell(finding: Finding) -> TypedCell:
     """The change that theory expects, or its value of the path where it is silent on the baseline."""
+    unlike = f"{UNLIKE} " if contradicts_theory(finding) else ""
+    is_bound = has_lower_bounds(finding.metric)
     ratio = expected_ratio(finding)
     if ratio is None:
-        return quantity_cell(finding.theory, finding.unit)
+        cell = quantity_cell(finding.theory, finding.unit)
+        return replace(cell, prefix=f"{unlike}≥ ") if is_bound and isinstance(cell, NumberCell) else cell
     change = words.as_percent(ratio)
-    prefix = f"{UNLIKE} " if contradicts_theory(finding) else ""
+    prefix = f"{unlike}{BOUNDS} " if is_bound else unlike
     return NumberCell(value=change, decimals=words.percent_decimals(change), unit="%", sign="both", prefix=prefix)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from ..analysis.clock import clock_of
 from ..model.experiment import Experiment, Statistics
+from ..model.finding import Finding
 from ..model.reason import OF_MACHINE
 from ..model.repeats import repeated
 from ..store import Environment, Manifest, Run
-from . import rfc, words
+from . import rfc, rows, words
 from .conditions import node_properties, socket_properties
 from .hosts import host_properties
 from .processors import processor_properties
@@ -167,8 +169,8 @@ def _emulated(environment: Environment) -> str:
     return f" ({guest.emulator}, {guest.accelerator}{seed})"
 
 
-def method(run: Run) -> str:
-    """The statistics in a paragraph."""
+def method(run: Run, findings: Sequence[Finding]) -> str:
+    """The statistics in a paragraph, and the meaning of the marks beside the theory of these findings."""
     experiment = run.manifest.experiment
     if run.manifest.procedure is not None:
         return SEARCHED
@@ -179,7 +181,7 @@ def method(run: Run) -> str:
         else ""
     )
     confidence, margin = words.percent(statistics.confidence), words.all_margins(statistics)
-    cost = packet_cost(run)
+    further = [text for text in (packet_cost(run), rows.theory_words(findings)) if text]
     return (
         "The trial is the statistical unit. Trials run in blocks. A block is one pass over all paths in random order, "
         "so that a drift of the machine affects all paths alike. A path is compared with its baseline by the ratio of "
@@ -191,7 +193,7 @@ def method(run: Run) -> str:
         "of one metric. A difference no larger than the A/A comparison allows is not reported as one. "
         f"{_own_words(statistics)}{trim} Invalid and failed trials are listed and never enter a "
         f"value.{_pool_words(statistics)}{_repeat_words(experiment)}{_looks_words(experiment)}"
-    ) + (f" {cost}" if cost else "")
+    ) + "".join(f" {text}" for text in further)
 
 
 def _own_words(statistics: Statistics) -> str:

@@ -14,6 +14,7 @@
     limits    the size that passes a network, and the rate of its tightest link
     declared  values of what a workload itself declares (`model.expectation`)
     exchanges the bytes of a transaction on each link
+    pages     the least times of a page, by its round trips and its bytes
     expected  theory for the metrics of a trial, as `TrialRecord.theory` keeps it
     expected_amid_changes  the same, where a link changes during the trial
     table     rows for `sixbench theory`; Table 1 of raicu-stack-rtt

@@ -12,6 +12,7 @@ from ..model.workload import WorkloadKind
 from .exchanges import datagram_bytes, exchange_wire_bytes
 from .fragmentation import NotPredicted, settle
 from .limits import limit_bps, loses_at_random
+from .pages import page_times_ns
 
 STATISTICS = ("mean", "min", "p50", "p90", "p99")
 """The statistics of a time that are no less than the least time."""
@@ -20,21 +21,31 @@ STATISTICS = ("mean", "min", "p50", "p90", "p99")
 def declared(kind: WorkloadKind, expectation: Expectation, network: Network, engine: str | None) -> dict[str, float]:
     """The bounds by column: the least of times and of bytes, and the most of goodput.
 
-    A time is so many round trips of the path, whose time is the delays of its links in both directions. What the ends
-    compute and what queues add comes on top. Nothing is given where a delay is drawn at random, where packets may
-    overtake the delay, where there is none, and over a relay, whose two connections have round trips of their own.
+    A time is so many round trips of the path, whose time is the delays of its links in both directions. That of a page
+    has the bytes besides, at the rates of the links. What the ends compute, what queues add and what congestion windows
+    hold back comes on top. Nothing is given where a delay is drawn at random, where packets may overtake the delay,
+    where there is none, and over a relay, whose two connections have round trips of their own.
     """
     values: dict[str, float] = {column: float(least) for column, least in expectation.payloads.items()}
-    round_trip_ns = path_round_trip_ns(network)
-    if round_trip_ns:
-        for prefix, count in expectation.round_trips.items():
-            columns = (f"{prefix}_{statistic}" for statistic in STATISTICS)
-            values |= {f"{name}_ns": float(count * round_trip_ns) for name in columns if name in kind.metrics and count}
+    for prefix, least_ns in _least_times_ns(expectation, network, engine).items():
+        columns = (f"{prefix}_{statistic}" for statistic in STATISTICS)
+        values |= {f"{name}_ns": float(least_ns) for name in columns if name in kind.metrics and least_ns}
     if expectation.exchange is not None:
         values |= _wire(exchange_wire_bytes(expectation.exchange, network, engine))
     if expectation.bulk is not None:
         values |= _bulk(expectation.bulk, network, engine)
     return {column: values[column] for column in sorted(values)}
+
+
+def _least_times_ns(expectation: Expectation, network: Network, engine: str | None) -> dict[str, int]:
+    """The least times, by the prefix of their metrics."""
+    round_trip_ns = path_round_trip_ns(network)
+    if not round_trip_ns:
+        return {}
+    times_ns = {prefix: count * round_trip_ns for prefix, count in expectation.round_trips.items()}
+    if expectation.page is not None:
+        times_ns |= page_times_ns(expectation.page, network, engine, round_trip_ns)
+    return times_ns
 
 
 def _wire(by_link: Mapping[str, tuple[int, int]]) -> dict[str, float]:

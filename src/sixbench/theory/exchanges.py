@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 
 from ..model.expectation import Datagrams, TransactionTraffic
 from ..model.headers import TCP, UDP
@@ -29,12 +30,13 @@ def exchange_wire_bytes(
     """
     if len(network.parts) > 1 or not network.crossings:
         return {}
-    policy: Policy = "set" if exchange.transport == "tcp" else "clear"
+    # Ends of QUIC that look for larger datagrams let nobody fragment them (RFC 9000 section 14).
+    policy: Policy = "set" if exchange.transport == "tcp" or exchange.datagrams is not None else "clear"
     try:
         sent = _payloads(exchange, network, exchange.sent, exchange.sent_data_bytes)
         received = _payloads(exchange, network, exchange.received, exchange.received_data_bytes)
-        sent += [SYN_BYTES, TCP_HEADER_BYTES] * exchange.connections
-        received += [SYN_BYTES] * exchange.connections
+        sent.update([SYN_BYTES, TCP_HEADER_BYTES] * exchange.connections)
+        received.update([SYN_BYTES] * exchange.connections)
         forward = _on_links(network, sent, policy, engine)
         reverse = _on_links(network.reversed, received, policy, engine)
     except (NotPredicted, ValueError):
@@ -50,30 +52,64 @@ def datagram_bytes(datagrams: Datagrams, network: Network) -> int | None:
     return None if size_bytes < datagrams.least_bytes else size_bytes
 
 
-def _payloads(exchange: TransactionTraffic, network: Network, writes: tuple[int, ...], data_bytes: int) -> list[int]:
-    """The payloads of IP packets. `data_bytes`: those that fill datagrams."""
-    if exchange.transport == "udp":
-        filled = [] if exchange.datagrams is None else _filled(exchange.datagrams, network, data_bytes)
-        return [UDP.size_bytes + size for size in (*writes, *filled)]
-    segment_bytes = path_mtu(network) - header_of(network.family).size_bytes - TCP_HEADER_BYTES
-    full = [segment_bytes] * sum(size // segment_bytes for size in writes)
-    rest = [size % segment_bytes for size in writes if size % segment_bytes]
-    return [TCP_HEADER_BYTES + size for size in (*full, *rest)]
+@dataclass(frozen=True, kw_only=True)
+class StreamPackets:
+    """The largest packets that carry a stream on a path.
+
+    Attributes:
+        header_bytes: those between the header of IP and the stream's data.
+        data_bytes: the data.
+    """
+
+    header_bytes: int
+    data_bytes: int
+
+    def payloads(self, size_bytes: int) -> Counter[int]:
+        """The payloads of the fewest IP packets with so many bytes of the stream, and how many have each."""
+        full, rest_bytes = divmod(size_bytes, self.data_bytes)
+        counted = Counter({self.header_bytes + self.data_bytes: full} if full else {})
+        if rest_bytes:
+            counted[self.header_bytes + rest_bytes] += 1
+        return counted
 
 
-def _filled(datagrams: Datagrams, network: Network, data_bytes: int) -> list[int]:
-    """The payloads of as few datagrams as carry so much."""
-    size_bytes = datagram_bytes(datagrams, network)
-    if size_bytes is None:
+def stream_packets(network: Network, datagrams: Datagrams | None = None) -> StreamPackets:
+    """The packets of a stream.
+
+    Args:
+        datagrams: those that the stream fills; None: segments of TCP carry it.
+
+    Raises:
+        NotPredicted: the path carries no such datagram.
+    """
+    if datagrams is None:
+        room_bytes = path_mtu(network) - header_of(network.family).size_bytes - TCP_HEADER_BYTES
+        return StreamPackets(header_bytes=TCP_HEADER_BYTES, data_bytes=room_bytes)
+    largest_bytes = datagram_bytes(datagrams, network)
+    if largest_bytes is None:
         raise NotPredicted(f"the path carries no datagram of {datagrams.least_bytes} bytes")
-    full, rest_bytes = divmod(data_bytes, size_bytes - datagrams.header_bytes)
-    return [size_bytes] * full + ([datagrams.header_bytes + rest_bytes] if rest_bytes else [])
+    header_bytes = datagrams.header_bytes
+    return StreamPackets(header_bytes=UDP.size_bytes + header_bytes, data_bytes=largest_bytes - header_bytes)
 
 
-def _on_links(network: Network, payloads: list[int], policy: Policy, engine: str | None) -> dict[str, int]:
+def _payloads(exchange: TransactionTraffic, network: Network, writes: tuple[int, ...], data_bytes: int) -> Counter[int]:
+    """The payloads of IP packets. `data_bytes`: those that fill datagrams."""
+    payloads: Counter[int] = Counter()
+    if exchange.transport == "tcp":
+        packets = stream_packets(network)
+        for size in writes:
+            payloads.update(packets.payloads(size))
+        return payloads
+    payloads.update(UDP.size_bytes + size for size in writes)
+    if exchange.datagrams is not None:
+        payloads.update(stream_packets(network, exchange.datagrams).payloads(data_bytes))
+    return payloads
+
+
+def _on_links(network: Network, payloads: Counter[int], policy: Policy, engine: str | None) -> dict[str, int]:
     """The bytes of these packets on the wire of each link."""
     totals = {crossing.link.name: 0 for crossing in network.crossings}
-    for payload_bytes, packets in Counter(payloads).items():
+    for payload_bytes, packets in payloads.items():
         settled = settle(network, payload_bytes, policy, engine)[-1]
         if settled.outcome != "delivered":
             raise NotPredicted(f"a packet of {payload_bytes} bytes does not arrive")

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ...lab.queues import bucket_slack_ns
 from ...model.evidence.timers import LateTimers
 from ...model.observation import DeviceTimers
+from ...model.rate_buckets import bucket_slack_ns
 from ...model.reason import Reason, ReasonKind
 from ...model.topology import Link
 from ...model.units import scale

@@ -6,6 +6,7 @@ section 4.5.2), so that sums are bounds from below.
 
 from __future__ import annotations
 
+from ..expectation import Records
 from ..recorded_page import PageObject
 from .tls_messages import NAME_BYTES, RECORD_BYTES
 
@@ -19,6 +20,8 @@ CONTROL_BYTES = 1 + 2
 _FRAME_DATA_BYTES = 2**14
 """The most data of a frame of HTTP/2 whose receiver has not asked for more (RFC 9113 section 6.5.2), and of a record of
 TLS (RFC 8446 section 5.1)."""
+RECORDS = Records(data_bytes=_FRAME_DATA_BYTES, header_bytes=RECORD_BYTES)
+"""The records of TLS."""
 _REQUEST_FIELDS = 4
 """Method, scheme, authority and path."""
 _ANSWER_FIELDS = 2
@@ -56,11 +59,6 @@ def answer_bytes(version: str, item: PageObject) -> int:
             frames = 1 + _parts(body_bytes)
             return frames * FRAME_BYTES + _ANSWER_FIELDS + body_bytes
     return _SECTION_BYTES + _ANSWER_FIELDS + 1 + _integer_bytes(body_bytes) + body_bytes
-
-
-def secured_bytes(data_bytes: int) -> int:
-    """The least records of TLS with so much data."""
-    return data_bytes + _parts(data_bytes) * RECORD_BYTES
 
 
 def _parts(data_bytes: int) -> int:

@@ -1,22 +1,22 @@
-"""The expectations of `http`: the round trips of a page, and its least traffic. Pure."""
+"""The expectations of `http`: the round trips of a page, its requests, and its least traffic. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..expectation import Datagrams, Expectation, TransactionTraffic
+from ..expectation import Datagrams, Expectation, PageRequest, PageRequests, TransactionTraffic
+from ..page_time import page_time
 from ..recorded_page import PageObject
 from .http_messages import (
     CONTROL_BYTES,
     FRAME_BYTES,
     PREFACE_BYTES,
+    RECORDS,
     answer_bytes,
     further_name_bytes,
     request_bytes,
-    secured_bytes,
 )
-from .http_rounds import page_round_trips
 from .quic_packets import (
     FIRST_STREAM_HEADER_BYTES,
     LEAST_DATAGRAM_BYTES,
@@ -75,9 +75,8 @@ def expectation_of(page: PageLoad) -> Expectation:
     }
     if page.objects is None:
         return Expectation(round_trips=round_trips)
-    round_trips["page"] = page_round_trips(
-        page.objects, opening=opening, connections=page.connections, streams=page.streams
-    )
+    requests = _requests(page, page.objects, opening)
+    round_trips["page"] = page_time(requests).end
     exchange = _over_quic(page, page.objects) if over_quic else _over_tcp(page, page.objects)
     return Expectation(
         round_trips=round_trips,
@@ -86,6 +85,27 @@ def expectation_of(page: PageLoad) -> Expectation:
             "page_received_bytes": sum(exchange.received) + _filled_bytes(exchange.received_data_bytes),
         },
         exchange=exchange,
+        page=requests,
+    )
+
+
+def _requests(page: PageLoad, objects: Sequence[PageObject], opening: int) -> PageRequests:
+    over_quic = page.version == "3"
+    return PageRequests(
+        requests=tuple(
+            PageRequest(
+                host=item.host,
+                after=item.after,
+                sent_bytes=request_bytes(page.version, item),
+                received_bytes=answer_bytes(page.version, item),
+            )
+            for item in objects
+        ),
+        opening=opening,
+        connections=page.connections,
+        streams=page.streams,
+        records=RECORDS if page.is_secured and not over_quic else None,
+        datagrams=_DATAGRAMS if over_quic else None,
     )
 
 
@@ -99,7 +119,7 @@ def _over_tcp(page: PageLoad, objects: Sequence[PageObject]) -> TransactionTraff
         preface, settings = (PREFACE_BYTES, FRAME_BYTES) if page.is_new else (0, 0)
         sent, received = _by_host(objects, asked, preface), _by_host(objects, answered, settings)
     if page.is_secured:
-        sent, received = ([secured_bytes(size) for size in sizes] for sizes in (sent, received))
+        sent, received = ([RECORDS.total_bytes(size) for size in sizes] for sizes in (sent, received))
         if page.is_new:
             hello, chain = over_tcp(CHAIN_BYTES)
             sent = [*(hello + further_name_bytes(host) for host in hosts), *sent]

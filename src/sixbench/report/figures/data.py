@@ -208,5 +208,6 @@ def tip(style: PathStyle, item: Estimate, column: str | None, finding: Finding |
     if finding is not None:
         lines.append(rows.row(finding).compared)
     if item.theory is not None:
-        lines.append(f"theory: {words.quantity(item.theory, item.unit)}")
+        at_least = "at least " if rows.has_lower_bounds(item.metric) else ""
+        lines.append(f"theory: {at_least}{words.quantity(item.theory, item.unit)}")
     return "\n".join(lines)

@@ -15,7 +15,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from ...model.finding import Finding
 from ...model.units import VIRTUAL
-from .. import words
+from .. import rows, words
 from . import change_panel, data, style
 from .changes import PAIRS, change_handles, changes, value_handles
 from .data import CombinationPanel, Context, FigureMetric
@@ -28,6 +28,11 @@ MOST_PANELS = 9
 
 _LABEL_IN = 0.47
 _FLAT = 1.1
+_THEORY = "Dashed lines are theory. A ring marks a change whose interval does not contain what theory expects."
+_THEORY_OF_BOUNDS = (
+    "Dashed lines are theory's lower bounds of values, and the change between these, from which a measured one may "
+    "differ. A ring marks a change of which a value is below its bound."
+)
 
 
 def drawings(context: Context, items: Sequence[FigureMetric], primary: str | None) -> list[Drawing]:
@@ -77,7 +82,7 @@ def _caption(context: Context, item: FigureMetric, panels: list[CombinationPanel
         if any(change.pairs for change in changes(context, findings)):
             text += f" {PAIRS}"
     if theory:
-        text += " Dashed lines are theory. A ring marks a change whose interval does not contain what theory expects."
+        text += f" {_THEORY_OF_BOUNDS if rows.has_lower_bounds(item.metric) else _THEORY}"
     return text
 
 

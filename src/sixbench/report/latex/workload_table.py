@@ -151,8 +151,7 @@ class _Maker:
         ]
         if any(finding.noise_low is not None for finding in self.findings):
             parts.append("A/A: the difference of the baseline from itself.")
-        if any(rows.contradicts_theory(finding) for finding in self.findings):
-            parts.append("≠: theory is outside the interval.")
+        parts.append(rows.theory_words(self.findings))
         return " ".join(part for part in parts if part)
 
     def _marks(self) -> str:
