@@ -49,6 +49,9 @@ class Metric:
         return self.name if self.name.endswith(f"_{self.suffix}") else f"{self.name}_{self.suffix}"
 
 
+FAILURES = "failures"
+"""The share of attempts that failed, of workloads towards servers of others."""
+
 _UNITS = {
     "ns": "ns",
     "bps": "bit/s",
