@@ -22,6 +22,7 @@ use crate::lending::Lent;
 use crate::lines::Lines;
 use crate::packet_send::Senders;
 use crate::perf::Perf;
+use crate::probes::Probes;
 use crate::protocol::{Hello, MAX_REQUEST_BYTES, Request};
 use crate::services::Services;
 use crate::sessions::{MAX_SESSIONS, Programs, Sessions};
@@ -58,6 +59,7 @@ pub fn serve(name: String, lent: Option<Lent>, longest_silence: Option<Duration>
         emulation: Emulation::default(),
         device: Device::default(),
         services: Services::new(Arc::clone(&tunnels)),
+        probes: Probes::default(),
         tunnels,
     };
     let silence = longest_silence.map(|longest| {
@@ -116,6 +118,7 @@ struct Conversation {
     emulation: Emulation,
     device: Device,
     services: Services,
+    probes: Probes,
 }
 
 impl Conversation {
@@ -190,6 +193,9 @@ impl Conversation {
             Request::RelayStart(request) => self.services.start_relay(&request)?,
             Request::RelayCounters {} => self.services.relay_counters()?,
             Request::RelayStop {} => self.services.stop_relay()?,
+            Request::TcpConnect(request) => return self.probes.tcp_connect(request).map(Reply::Later),
+            Request::Resolve(request) => return self.probes.resolve(request).map(Reply::Later),
+            Request::Ping(request) => return self.probes.ping(request).map(Reply::Later),
             Request::DeviceStart(start) => return self.device.start(*start).map(Reply::Later),
             Request::DeviceCounters(request) => self.device.counters(&request)?,
             Request::DeviceLog(request) => self.device.log(&request)?,

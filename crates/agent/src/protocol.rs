@@ -1,6 +1,7 @@
 //! The form of requests.
 
 use serde::Deserialize;
+use sixbench_probes::{ping, resolve, tcp_connect};
 use sixbench_services::{broker, dhcp, discovery, dns, multicast, prefix, relay};
 
 use crate::{
@@ -103,6 +104,9 @@ requests! {
     "relay-start" => RelayStart(relay::RelayRequest),
     "relay-counters" => RelayCounters {},
     "relay-stop" => RelayStop {},
+    "tcp-connect" => TcpConnect(tcp_connect::TcpConnectRequest),
+    "resolve" => Resolve(resolve::ResolveRequest),
+    "ping" => Ping(ping::PingRequest),
     "device-start" => DeviceStart(Box<device::Start>),
     "device-counters" => DeviceCounters(device::DeviceCountersRequest),
     "device-log" => DeviceLog(device::LogRequest),

@@ -30,7 +30,7 @@ pub mod params;
 pub mod path_mtu;
 pub mod progress;
 pub mod proof;
-mod schemas;
+pub mod schemas;
 pub mod series;
 pub mod session;
 pub mod socket;
@@ -50,6 +50,7 @@ pub use load::Load;
 pub use progress::Progress;
 pub use schemars::SchemaGenerator;
 pub use session::{Endpoint, Finish, ResultSchemas, Server, TypedWorkload, Workload, only};
+pub use workloads::tcp::info::TcpInfo;
 pub use workloads::window::Window;
 
 /// Every workload this agent knows, in the order of the protocol document.
