@@ -23,6 +23,7 @@ from ..model.metric import METRICS
 from ..model.path import Path
 from ..model.procedure import PROFILES, TEST_LEVEL, Procedure
 from ..model.quoting import shown, visible
+from ..model.server import SERVER_COLUMN
 from ..model.topology import MAX_MTU, Topology
 from ..model.workloads import WORKLOADS
 from .manifest import Environment, Manifest, WorkerMachine
@@ -235,6 +236,8 @@ def _of_combination(combination: Combination, experiment: Experiment) -> Iterato
     yield from (f"{column} is not a time" for column in wrong_times)
     names = [path.name for path in experiment.paths]
     yield from (f"it goes over no path {shown(name)}" for name in combination.paths if name not in names)
+    if experiment.servers and all(combination.levels.get(SERVER_COLUMN) != item.label for item in experiment.servers):
+        yield f"its server is {shown(combination.levels.get(SERVER_COLUMN))}, which the experiment lacks"
     known = range(max(1, len(experiment.topologies)))
     for index in (combination.topology, *combination.topology_by_path.values()):
         if index not in known:

@@ -10,6 +10,7 @@ from ....agent import Agent
 from ....agent.requests import ApplicationRequest
 from ....agent.server_answers import ApplicationAttempt
 from ....model.errors import AgentError
+from ....model.form import ABSENT
 from ....model.parameter import Params
 from ....model.workload import TrialMeasurements
 from ....model.workloads import http, quic_connect, tls
@@ -76,11 +77,12 @@ def _tls(params: Params, probed: Probed, measured: TrialMeasurements) -> None:
     attempts = _answered(probed)
     add_times(measured, "connect", [attempt.connect_ns for attempt in attempts], *_STATISTICS)
     add_times(measured, "handshake", [attempt.handshake_ns for attempt in attempts], *_STATISTICS)
-    both = [
-        None if attempt.connect_ns is None or attempt.handshake_ns is None else attempt.connect_ns + attempt.handshake_ns
-        for attempt in attempts
-    ]
+    both = [attempt.connect_ns + attempt.handshake_ns for attempt in attempts if _has_handshake(attempt)]
     add_times(measured, "transaction", both, *_STATISTICS)
+
+
+def _has_handshake(attempt: ApplicationAttempt) -> bool:
+    return attempt.connect_ns is not ABSENT and attempt.handshake_ns is not ABSENT
 
 
 def _quic(params: Params, probed: Probed, measured: TrialMeasurements) -> None:
@@ -95,7 +97,7 @@ def _http(params: Params, probed: Probed, measured: TrialMeasurements) -> None:
     add_times(measured, "handshake", [attempt.handshake_ns for attempt in attempts], *_STATISTICS)
     add_times(measured, "first_byte", [attempt.first_byte_ns for attempt in attempts], *_STATISTICS)
     add_times(measured, "page", [attempt.total_ns for attempt in attempts], *_STATISTICS)
-    statuses = {attempt.status for attempt in attempts if attempt.status is not None}
+    statuses = {attempt.status for attempt in attempts if attempt.status is not ABSENT}
     measured.notes.extend(f"the server answered with status {status}" for status in sorted(statuses) if status >= 400)
 
 

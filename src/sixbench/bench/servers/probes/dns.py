@@ -5,6 +5,7 @@ from __future__ import annotations
 from ....agent import Agent
 from ....agent.requests import ResolveRequest
 from ....agent.server_answers import Lookup
+from ....model.form import ABSENT
 from ....model.parameter import Params
 from ....model.topology import Family
 from ....model.workload import TrialMeasurements
@@ -44,7 +45,7 @@ def resolver_of(address: str | None) -> dict[str, str | int] | None:
 
 def judged(lookup: Lookup) -> Lookup:
     """The look-up, which has failed where the resolver answered that it has no answer."""
-    if lookup.outcome == "answered" and lookup.rcode is not None and lookup.rcode not in GOOD:
+    if lookup.outcome == "answered" and lookup.rcode is not ABSENT and lookup.rcode not in GOOD:
         return lookup.model_copy(update={"outcome": "protocol", "reason": f"the resolver answered {lookup.rcode}"})
     return lookup
 

@@ -117,7 +117,8 @@ def failure_notes(probed: Probed) -> list[str]:
             key = (attempt.outcome, attempt.reason or "")
             groups[key] = groups.get(key, 0) + 1
     return [
-        f"{count} of {total}: {outcome}{f' ({reason})' if reason else ''}" for (outcome, reason), count in groups.items()
+        f"{count} of {total}: {outcome}" + (f" ({reason})" if reason else "")
+        for (outcome, reason), count in groups.items()
     ]
 
 

@@ -1,0 +1,124 @@
+"""Runs single trials of an experiment with servers, whoever chooses them: another kind of network beneath the
+scheduler."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+
+from ...agent import Agent, AgentHub
+from ...model.errors import AgentError
+from ...model.evidence import Evidence
+from ...model.experiment import Experiment, PlannedTrial
+from ...model.observer import Observer, StopRule
+from ...model.reason import Reason, ReasonKind
+from ...model.survey import ServerAddresses, Survey, family_name
+from ...model.trial import Status, TrialRecord
+from ...plan.measure_experiment import LOCAL
+from ..other_runs import Presence
+from ..record import TrialTask, blank_record
+from ..trial import Outcome
+from .hiding import Hiding, sources_of
+from .probes import PROBERS
+from .probes.prober import Probed, RefusalCount, Target
+
+
+@dataclass(kw_only=True)
+class ServerRunner:
+    """The trials of an experiment with servers, one after the other, in this machine's own network namespace.
+
+    Attributes:
+        survey: the addresses that are pinned for the run.
+        presence: this run among others of the machine, for the records; None: nobody knows of others.
+        directory: where a page can look at this run, by device and inode; None: nowhere on this machine.
+    """
+
+    hub: AgentHub
+    experiment: Experiment
+    survey: Survey
+    observer: Observer
+    presence: Presence | None
+    directory: tuple[int, int] | None
+    refusals: RefusalCount = field(default_factory=RefusalCount)
+    _agent: Agent | None = None
+
+    def run(self, planned: PlannedTrial, sequence: int) -> tuple[Outcome, int | None]:
+        """A trial, and how long it took. Raises `AgentError` where no agent can be started."""
+        combination = self.experiment.combination(planned.combination)
+        trial = TrialTask(experiment=self.experiment, combination=combination, planned=planned, sequence=sequence)
+        agent = self._living()
+        if self.presence is not None:
+            self.presence.next_trial()
+        record = replace(blank_record(trial), started_realtime_ns=time.time_ns())
+        started_ns = time.monotonic_ns()
+        record = self._measured(agent, trial, record)
+        elapsed_ns = time.monotonic_ns() - started_ns
+        record = replace(record, elapsed_ns=elapsed_ns)
+        if self.presence is not None:
+            record = self.presence.noted(record, self.directory)
+        return Outcome(record=record), elapsed_ns
+
+    def has_ended(self, combination: str) -> StopRule | None:
+        """The rule by which a combination has no more trials. None: it goes on."""
+        return "refused" if self.refusals.ends(combination) else None
+
+    def _living(self) -> Agent:
+        if self._agent is None or not self._agent.alive:
+            self._agent = self.hub.start_here(LOCAL)
+        return self._agent
+
+    def _measured(self, agent: Agent, trial: TrialTask, record: TrialRecord) -> TrialRecord:
+        server = self.experiment.server_of(trial.combination)
+        surveyed = self.survey.server(server.label)
+        found = surveyed.families[family_name(trial.path.family)]
+        params = dict(trial.combination.workload.params)
+        prober = PROBERS[trial.kind.name]
+        target = Target(
+            server=server,
+            name=server.name,
+            address=found.address or server.name,
+            family=trial.path.family,
+            mine=surveyed.mine,
+            resolver=self.experiment.resolver,
+        )
+        try:
+            probed = prober.ask(agent, target, params)
+        except AgentError as error:
+            return replace(record, status="failed", reasons=[Reason(kind=ReasonKind.AGENT_FAILED, text=str(error))])
+        self.refusals.note(trial.combination.name, trial.path.name, probed)
+        measured = prober.measurements(params, probed)
+        reasons = [*measured.invalid, *_reasons(probed, found)]
+        status: Status = "invalid" if reasons else "ok"
+        result = probed.result
+        client: str | None = probed.source or found.source
+        if self.experiment.hides_addresses:
+            hiding = Hiding(self.survey.vantage, sources_of(self.survey))
+            result = hiding.value(result)
+            client = None if client is None else hiding.text(client)
+        notes = [*measured.notes, *_stray_notes(probed)]
+        return replace(
+            record,
+            status=status,
+            reasons=reasons,
+            notes=notes,
+            metrics=measured.metrics,
+            histograms=measured.histograms,
+            evidence=Evidence(proved=False, client=client, server=target.address),
+            client=result,
+        )
+
+
+def _reasons(probed: Probed, found: ServerAddresses) -> list[Reason]:
+    """The reasons for which a trial is not what it claims."""
+    if not probed.attempts:
+        return [Reason(kind=ReasonKind.NOTHING_SENT, text="no attempt was made")]
+    if probed.interface is not None and found.interface is not None and probed.interface != found.interface:
+        words = f"packets left by {probed.interface}, and when the run began by {found.interface}"
+        return [Reason(kind=ReasonKind.OTHER_PATH, text=words)]
+    return []
+
+
+def _stray_notes(probed: Probed) -> list[str]:
+    if not probed.strays:
+        return []
+    return [f"{probed.strays} packets of somebody else came and were not counted"]

@@ -1,0 +1,300 @@
+"""What is found out before the first trial: the addresses of each server, what carries packets there, and what it
+offers; and after the last trial, whether a name has other addresses now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from ipaddress import ip_address
+
+from ...agent import Agent
+from ...agent.requests import ResolveRequest, VantageRequest
+from ...agent.server_answers import Lookup, RouteAnswer, VantageAnswer
+from ...model.errors import AgentError, CapabilityError
+from ...model.experiment import Combination, Experiment
+from ...model.form import ABSENT
+from ...model.quoting import listed
+from ...model.server import SERVER_COLUMN, Server
+from ...model.survey import (
+    LocalAddress,
+    ServerAddresses,
+    Survey,
+    SurveyedServer,
+    Vantage,
+    family_name,
+    path_kind,
+)
+from ...model.topology import Family
+from ...model.workloads import dns, http, ping, quic_connect, tcp_connect, tls
+from .probes import PROBERS
+from .probes.dns import RECORDS, TIMEOUT_NS, judged, resolver_of
+from .probes.prober import Target, waits_s
+
+AT_ONCE = 16
+"""Servers that are asked at the same time. The agent takes 32 requests."""
+MOST_ADDRESSES = 8
+"""Addresses of a name in one family that are tried."""
+ALWAYS_NEAR = ("loopback", "link-local")
+"""The kinds of addresses that say nothing of the vantage point."""
+CANNOT = "cannot"
+"""The outcome of an attempt that this machine does not allow."""
+
+_VANTAGE_S = 60.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Resolved:
+    server: Server
+    lookups: dict[Family, Lookup | None]
+    addresses: dict[Family, tuple[str, ...]]
+
+
+def take_survey(agent: Agent, experiment: Experiment) -> Survey:
+    """The vantage point and the servers of an experiment. Raises `AgentError`."""
+    families = tuple(dict.fromkeys(path.family for path in experiment.paths))
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        resolved = list(pool.map(lambda server: _resolve(agent, server, experiment, families), experiment.servers))
+        towards = [address for item in resolved for found in item.addresses.values() for address in found]
+        answer = agent.answer(
+            VantageRequest(towards=towards or None, resolver=resolver_of(experiment.resolver)), timeout_s=_VANTAGE_S
+        )
+        surveying = _Surveying(agent, experiment, answer)
+        servers = tuple(pool.map(surveying.server, resolved))
+    return Survey(vantage=vantage_of(answer), servers=servers)
+
+
+def look_again(agent: Agent, experiment: Experiment, survey: Survey) -> Survey:
+    """The survey with the addresses that the names of the servers have now. Raises `AgentError`."""
+    families = tuple(dict.fromkeys(path.family for path in experiment.paths))
+    named = {server.label: server for server in experiment.servers if not server.is_address}
+    servers = []
+    for surveyed in survey.servers:
+        server = named.get(surveyed.label)
+        if server is None:
+            servers.append(surveyed)
+            continue
+        now = _resolve(agent, server, experiment, families).addresses
+        changed = {
+            family_name(family): replace(surveyed.families[family_name(family)], now=now.get(family, ()))
+            for family in families
+        }
+        servers.append(replace(surveyed, families=surveyed.families | changed))
+    return replace(survey, servers=tuple(servers))
+
+
+def vantage_of(answer: VantageAnswer) -> Vantage:
+    """The vantage point, without what every machine has."""
+    nat64 = answer.nat64
+    return Vantage(
+        addresses=tuple(
+            LocalAddress(interface=item.interface, address=item.address, prefix_bits=item.prefix_bits, kind=item.kind)
+            for item in answer.addresses
+            if item.kind not in ALWAYS_NEAR
+        ),
+        resolvers=tuple(answer.resolvers or ()),
+        nat64_prefixes=() if nat64 is ABSENT else tuple(nat64.prefixes or ()),
+        proxies=tuple(answer.proxies or ()),
+    )
+
+
+def _resolve(agent: Agent, server: Server, experiment: Experiment, families: Sequence[Family]) -> _Resolved:
+    """All addresses of a server's name, in the order in which they came."""
+    if server.is_address:
+        version = ip_address(server.name.partition("%")[0]).version
+        own: dict[Family, tuple[str, ...]] = {
+            family: (server.name,) if family == version else () for family in families
+        }
+        return _Resolved(server=server, lookups=dict.fromkeys(families), addresses=own)
+    request = ResolveRequest(
+        name=server.name,
+        types=[RECORDS[family] for family in families],
+        resolver=resolver_of(experiment.resolver),
+        timeout_ns=TIMEOUT_NS,
+    )
+    answers = {item.type: judged(item) for item in agent.answer(request, timeout_s=waits_s(1, TIMEOUT_NS)).answers}
+    lookups = {family: answers.get(RECORDS[family]) for family in families}
+    return _Resolved(
+        server=server,
+        lookups=lookups,
+        addresses={
+            family: tuple(lookup.addresses or ()) if lookup is not None and lookup.outcome == "answered" else ()
+            for family, lookup in lookups.items()
+        },
+    )
+
+
+class _Surveying:
+    """Asks servers what they offer."""
+
+    def __init__(self, agent: Agent, experiment: Experiment, vantage: VantageAnswer) -> None:
+        self._agent = agent
+        self._experiment = experiment
+        self._routes = {route.towards: route for route in vantage.routes}
+        self._kinds = {item.interface: item.kind for item in vantage.interfaces or ()}
+        self._prefixes = vantage_of(vantage).nat64_prefixes
+        self._combinations: dict[str, list[Combination]] = {}
+        for combination in experiment.combinations:
+            self._combinations.setdefault(str(combination.levels[SERVER_COLUMN]), []).append(combination)
+
+    def server(self, resolved: _Resolved) -> SurveyedServer:
+        """The server as it answers now."""
+        server = resolved.server
+        combinations = self._combinations.get(server.label, [])
+        mine = server.mine or any(
+            ip_address(address.partition("%")[0]).is_private
+            for addresses in resolved.addresses.values()
+            for address in addresses[:1]
+        )
+        families = {
+            family_name(family): self._family(family, resolved, combinations, mine) for family in resolved.addresses
+        }
+        offers: dict[str, dict[str, str]] = {}
+        for combination in combinations:
+            key = offer_key(combination)
+            if key in offers or combination.workload.kind == dns.KIND.name:
+                continue
+            offers[key] = {
+                family_name(family): self._attempt(server, found.address, family, combination, mine)
+                for family in resolved.addresses
+                if (found := families[family_name(family)]).is_reachable and found.address is not None
+            }
+        return SurveyedServer(label=server.label, families=families, offers=offers, mine=mine)
+
+    def _family(
+        self, family: Family, resolved: _Resolved, combinations: Sequence[Combination], mine: bool
+    ) -> ServerAddresses:
+        """The addresses of one family: those that were tried, and the first one that answered."""
+        lookup, addresses = resolved.lookups[family], resolved.addresses[family]
+        first = _first_attempt(combinations)
+        outcomes: dict[str, str] = {}
+        for address in addresses[:MOST_ADDRESSES] if first is not None and len(addresses) > 1 else ():
+            if self._route(address).outcome == "route":
+                outcomes[address] = self._attempt(resolved.server, address, family, first, mine)
+        pinned = next((address for address, outcome in outcomes.items() if outcome == "answered"), None)
+        pinned = pinned or (addresses[0] if addresses else None)
+        route = None if pinned is None else self._route(pinned)
+        source = None if route is None or route.outcome != "route" else route.source
+        return ServerAddresses(
+            addresses=addresses,
+            outcomes=outcomes,
+            address=pinned,
+            source=source,
+            interface=None if source is None or route is None else route.interface,
+            kind="native"
+            if pinned is None or route is None
+            else path_kind(pinned, source, self._kinds.get(route.interface), self._prefixes),
+            lookup=None if lookup is None else _lookup_outcome(lookup),
+            lookup_ns=None if lookup is None else lookup.elapsed_ns,
+        )
+
+    def _route(self, address: str) -> RouteAnswer:
+        return self._routes.get(address) or RouteAnswer(towards=address, outcome="no-route")
+
+    def _attempt(
+        self, server: Server, address: str, family: Family, combination: Combination | None, mine: bool
+    ) -> str:
+        assert combination is not None
+        target = Target(
+            server=server,
+            name=server.name,
+            address=address,
+            family=family,
+            mine=mine,
+            resolver=self._experiment.resolver,
+        )
+        params = combination.workload.params | {"count": 1}
+        try:
+            probed = PROBERS[combination.workload.kind].ask(self._agent, target, params)
+        except AgentError as error:
+            if error.code != "system":
+                raise
+            return CANNOT
+        return next((attempt.outcome for attempt in probed.attempts), "silence")
+
+
+def _lookup_outcome(lookup: Lookup) -> str:
+    """`answered`, the code of an answer without addresses, or what else became of the question."""
+    if lookup.outcome == "answered":
+        return "answered" if lookup.addresses else (lookup.rcode or "answered")
+    return lookup.outcome
+
+
+def _first_attempt(combinations: Sequence[Combination]) -> Combination | None:
+    """The combination by which all addresses of a name are tried: the one that asks least of the server. None: those
+    over datagrams and look-ups alone."""
+    order = (tcp_connect.KIND.name, ping.KIND.name, tls.KIND.name, http.KIND.name, quic_connect.KIND.name)
+    fit = [item for item in combinations if item.workload.kind in order]
+    return min(fit, key=lambda item: order.index(item.workload.kind), default=None)
+
+
+def offer_key(combination: Combination) -> str:
+    """The name of what a server offers or not: the workload, and the version of HTTP."""
+    kind = combination.workload.kind
+    if kind != http.KIND.name:
+        return kind
+    return f"{kind} {http.HTTP_VERSION.of(combination.workload.params)}"
+
+
+def with_offered_only(experiment: Experiment, survey: Survey) -> tuple[Experiment, Survey]:
+    """The experiment without what no family of a server offers, and over the families that lead to it; and the survey
+    with the reasons. Raises `CapabilityError` where nothing is left."""
+    left_out: dict[str, dict[str, str]] = {server.label: {} for server in survey.servers}
+    kept = []
+    for combination in experiment.combinations:
+        surveyed = survey.server(str(combination.levels[SERVER_COLUMN]))
+        reason = _why_left_out(experiment, combination, surveyed)
+        if reason is not None:
+            left_out[surveyed.label][offer_key(combination)] = reason
+        else:
+            kept.append(_over_families(experiment, combination, surveyed))
+    servers = tuple(replace(server, left_out=left_out[server.label]) for server in survey.servers)
+    if not kept:
+        raise CapabilityError(f"no server can be measured from here: {_reasons(left_out)}")
+    return replace(experiment, combinations=tuple(kept)), replace(survey, servers=servers)
+
+
+def _reasons(left_out: dict[str, dict[str, str]]) -> str:
+    texts = [f"{label}: {listed(dict.fromkeys(reasons.values()))}" for label, reasons in left_out.items() if reasons]
+    return "; ".join(texts[:5]) + ("; and others" if len(texts) > 5 else "")
+
+
+def _why_left_out(experiment: Experiment, combination: Combination, surveyed: SurveyedServer) -> str | None:
+    """The reason why a combination has no trials, in words. None: it has some. A workload that a server answers in one
+    family has trials in both."""
+    if combination.workload.kind == dns.KIND.name:
+        return None
+    outcomes = surveyed.offers.get(offer_key(combination), {})
+    if not outcomes:
+        return _why_unreachable(surveyed)
+    if "answered" in outcomes.values() or _is_the_last(combination, surveyed):
+        return None
+    if all(outcome == CANNOT for outcome in outcomes.values()):
+        return "this machine does not allow it to ordinary users"
+    texts = [f"{outcome} over {family.replace('ipv', 'IPv')}" for family, outcome in outcomes.items()]
+    return f"not offered: {' and '.join(texts)}"
+
+
+def _is_the_last(combination: Combination, surveyed: SurveyedServer) -> bool:
+    """True if a server answers nothing at all, and this is the workload that goes on to show it."""
+    if any(outcome == "answered" for outcomes in surveyed.offers.values() for outcome in outcomes.values()):
+        return False
+    able = [key for key, outcomes in surveyed.offers.items() if set(outcomes.values()) - {CANNOT}]
+    order = sorted(able, key=lambda key: (key != tcp_connect.KIND.name, key != ping.KIND.name, key))
+    return bool(order) and order[0] == offer_key(combination)
+
+
+def _why_unreachable(surveyed: SurveyedServer) -> str:
+    if not any(found.addresses for found in surveyed.families.values()):
+        outcomes = dict.fromkeys(found.lookup for found in surveyed.families.values() if found.lookup is not None)
+        return f"its name has no address here ({listed(map(str, outcomes))})" if outcomes else "it has no address"
+    return "this machine has no route to it"
+
+
+def _over_families(experiment: Experiment, combination: Combination, surveyed: SurveyedServer) -> Combination:
+    """The combination over the paths whose family leads to the server. Look-ups go over all."""
+    if combination.workload.kind == dns.KIND.name:
+        return combination
+    paths = experiment.paths_of(combination)
+    over = [path.name for path in paths if surveyed.families[family_name(path.family)].is_reachable]
+    return combination if len(over) == len(paths) else replace(combination, paths=tuple(over))

@@ -1,0 +1,293 @@
+"""An experiment with servers in tables and sentences: the vantage point, the servers, and what does not work."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..model.server import SERVER_COLUMN
+from ..model.survey import PathKind, ServerAddresses, Survey, SurveyedServer
+from ..model.workloads import http
+from ..store import Run
+from . import words
+from .once import once_a_run
+from .tables import Table, left, without_empty
+
+FAMILIES = {"ipv4": "IPv4", "ipv6": "IPv6"}
+
+KINDS: Mapping[PathKind, str] = {
+    "native": "native",
+    "6to4": "6to4 (RFC 3056), not native",
+    "teredo": "Teredo (RFC 4380), not native",
+    "tunnel": "a tunnel over the other family, such as 6rd, not native",
+    "nat64": "NAT64: the server has no IPv6 address of its own",
+    "clat": "a CLAT (RFC 6877): IPv4 that crosses the network as IPv6",
+    "vpn": "a VPN or a tunnel of a program",
+}
+_SHORT: Mapping[PathKind, str] = {
+    "native": "native",
+    "6to4": "6to4",
+    "teredo": "Teredo",
+    "tunnel": "a tunnel",
+    "nat64": "NAT64",
+    "clat": "a CLAT",
+    "vpn": "a VPN",
+}
+
+MOST_SENTENCES = 200
+_UNANSWERED = {"ping": "echo requests unanswered", "dns": "look-ups unanswered", "quic-connect": "UDP unanswered"}
+"""What silence means, by workload; of those over TCP it is the SYN."""
+_OUTCOMES = {
+    "refused": "refused",
+    "reset": "reset",
+    "unreachable": "unreachable",
+    "no-route": "not sent by this machine",
+    "tls": "TLS failed",
+    "other-name": "answered by a certificate of another name, as a portal does",
+    "not-offered": "no common protocol",
+    "closed": "closed without an answer",
+    "protocol": "answered with something else",
+}
+_LISTS = ("attempts", "replies", "answers")
+"""The keys of a result under which the attempts are."""
+
+
+def survey_of(run: Run) -> Survey | None:
+    """What was found out before the first trial; None for runs without servers."""
+    return run.manifest.environment.survey
+
+
+def vantage_sentence(survey: Survey) -> str:
+    """What IPv4 and IPv6 are from here, such as `IPv6 from here is native; IPv4 is native.`"""
+    parts = []
+    for family, name in reversed(FAMILIES.items()):
+        kinds = Counter(
+            found.kind
+            for server in survey.servers
+            if (found := server.families.get(family)) is not None and found.is_reachable
+        )
+        if not any(family in server.families for server in survey.servers):
+            continue
+        if not kinds:
+            parts.append(f"{name} leads to no server from here")
+        elif len(kinds) == 1:
+            parts.append(f"{name} from here is {_SHORT[next(iter(kinds))]}")
+        else:
+            texts = [f"{_SHORT[kind]} to {words.count(count, 'server')}" for kind, count in kinds.most_common()]
+            parts.append(f"{name} from here is {words.listing(texts)}")
+    text = "; ".join(parts)
+    if survey.vantage.proxies:
+        text += f"; a proxy is named by {words.listing(survey.vantage.proxies)}, and was not used"
+    return f"{text}."
+
+
+def vantage_table(run: Run) -> Table | None:
+    """A row for each family and kind of path: from where, and to how many servers."""
+    survey = survey_of(run)
+    if survey is None:
+        return None
+    counted: Counter[tuple[str, PathKind, str, str]] = Counter()
+    for server in survey.servers:
+        for family, found in server.families.items():
+            if found.is_reachable:
+                counted[family, found.kind, found.interface or "", found.source or ""] += 1
+    return without_empty(
+        Table(
+            title=f"From here: {vantage_sentence(survey)}",
+            columns=left("family", "is", "interface", "from", "servers"),
+            rows=[
+                [FAMILIES[family], KINDS[kind], interface, source, str(count)]
+                for (family, kind, interface, source), count in counted.items()
+            ],
+        )
+    )
+
+
+def servers_table(run: Run) -> Table | None:
+    """A row for each server: its addresses, and what it does not offer."""
+    survey = survey_of(run)
+    if survey is None:
+        return None
+    return without_empty(
+        Table(
+            title="Servers",
+            columns=left("server", "IPv4", "IPv6", "left out"),
+            rows=[
+                [
+                    server.label,
+                    *(_address_words(server.families.get(family)) for family in FAMILIES),
+                    "; ".join(f"{name}: {why}" for name, why in server.left_out.items()),
+                ]
+                for server in survey.servers
+            ],
+        )
+    )
+
+
+def _address_words(found: ServerAddresses | None) -> str:
+    if found is None:
+        return ""
+    if found.address is None:
+        return f"none ({found.lookup})" if found.lookup not in (None, "answered") else "none"
+    more = len(found.addresses) - 1
+    text = found.address if found.source is not None else f"{found.address} (no route)"
+    return f"{text} and {more} more" if more > 0 else text
+
+
+def faults_table(run: Run) -> Table | None:
+    """A row for each thing that does not work."""
+    sentences = fault_sentences(run)
+    rows = [[sentence] for sentence in sentences[:MOST_SENTENCES]]
+    if len(sentences) > MOST_SENTENCES:
+        rows.append([f"{len(sentences) - MOST_SENTENCES} more"])
+    return Table(title="What does not work", columns=left("finding"), rows=rows) if rows else None
+
+
+@dataclass(kw_only=True)
+class _Attempts:
+    """The attempts of a workload at a server over a path."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    details: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def total(self) -> int:
+        return sum(self.outcomes.values())
+
+    @property
+    def answered(self) -> int:
+        return self.outcomes["answered"]
+
+
+_Key = tuple[str, str, str]
+"""A server, a workload (of HTTP with the version) and a family."""
+
+
+@once_a_run
+def fault_sentences(run: Run) -> list[str]:
+    """Sentences that can be forwarded to who runs a server or the network to it, each about one thing."""
+    survey = survey_of(run)
+    if survey is None:
+        return []
+    attempts = _attempts(run)
+    sentences: list[str] = []
+    for server in survey.servers:
+        for family, found in server.families.items():
+            sentences += _of_addresses(server.label, family, found)
+        for (label, workload, family), seen in attempts.items():
+            if label == server.label and 2 * seen.answered < seen.total:
+                sentences.append(_of_attempts(server, workload, family, seen, attempts))
+    return sentences
+
+
+def _attempts(run: Run) -> dict[_Key, _Attempts]:
+    """The attempts of all trials that were not failures of sixbench's own."""
+    families = {path.name: f"ipv{path.family}" for path in run.manifest.experiment.paths}
+    found: dict[_Key, _Attempts] = {}
+    for trial in run.trials:
+        label = trial.levels.get(SERVER_COLUMN)
+        if trial.status != "ok" or not isinstance(label, str) or trial.path not in families:
+            continue
+        version = trial.levels.get("version")
+        workload = f"{trial.workload} {version}" if trial.workload == http.KIND.name and version else trial.workload
+        seen = found.setdefault((label, workload, families[trial.path]), _Attempts())
+        for attempt in _entries(trial.client):
+            outcome = str(attempt.get("outcome"))
+            status = attempt.get("status")
+            if status in (429, 503):
+                outcome = "refused"
+            seen.outcomes[outcome] += 1
+            detail = _detail(attempt)
+            if detail and outcome != "answered":
+                seen.details[detail] += 1
+    return found
+
+
+def _entries(result: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for key in _LISTS:
+        entries = result.get(key)
+        if isinstance(entries, list):
+            yield from (entry for entry in entries if isinstance(entry, Mapping))
+
+
+def _detail(attempt: Mapping[str, Any]) -> str:
+    icmp = attempt.get("icmp")
+    if isinstance(icmp, Mapping):
+        sender = f" from {icmp['from']}" if isinstance(icmp.get("from"), str) else ""
+        return f"ICMP type {icmp.get('type')} code {icmp.get('code')}{sender}"
+    reason = attempt.get("reason")
+    return words.one_line(reason) if isinstance(reason, str) else ""
+
+
+def _of_attempts(
+    server: SurveyedServer, workload: str, family: str, seen: _Attempts, every: Mapping[_Key, _Attempts]
+) -> str:
+    """Such as `IPv6 to www.example.org fails by tcp-connect: SYN unanswered in 20 of 20, while ping over IPv6 and
+    tcp-connect over IPv4 answer`."""
+    failures = [(outcome, count) for outcome, count in seen.outcomes.most_common() if outcome != "answered"]
+    texts = [f"{_outcome_words(workload, outcome)} in {count} of {seen.total}" for outcome, count in failures]
+    detail = f" ({seen.details.most_common(1)[0][0]})" if seen.details else ""
+    working = [
+        f"{name} over {FAMILIES[other]}"
+        for (label, name, other), attempts in every.items()
+        if label == server.label
+        and (name == workload or other == family)
+        and 2 * attempts.answered >= attempts.total > 0
+    ]
+    verb = "answers" if len(working) == 1 else "answer"
+    contrast = f", while {words.listing(working)} {verb}" if working else ", and nothing else answers"
+    address = server.families[family].address
+    at = "" if address is None or address == server.label else f" ({address})"
+    return f"{FAMILIES[family]} to {server.label}{at} fails by {workload}: {words.listing(texts)}{detail}{contrast}."
+
+
+def _outcome_words(workload: str, outcome: str) -> str:
+    if outcome == "silence":
+        name = workload.partition(" ")[0]
+        if workload == f"{http.KIND.name} 3":
+            return "UDP unanswered"
+        return _UNANSWERED.get(name, "SYN or what follows it unanswered" if name != "tcp-connect" else "SYN unanswered")
+    return _OUTCOMES.get(outcome, outcome)
+
+
+def _of_addresses(label: str, family: str, found: ServerAddresses) -> list[str]:
+    """Sentences on the name and the addresses of a server in one family."""
+    name, sentences = FAMILIES[family], []
+    record = {"ipv4": "A", "ipv6": "AAAA"}[family]
+    if found.lookup == "silence":
+        sentences.append(f"The look-up of the {record} records of {label} is not answered.")
+    elif found.lookup not in (None, "answered", "NOERROR", "NXDOMAIN"):
+        sentences.append(f"The look-up of the {record} records of {label} fails: {found.lookup}.")
+    if found.kind == "nat64":
+        sentences.append(
+            f"{label} has no IPv6 address of its own: a DNS64 made {found.address}, so that its IPv6 is IPv4 by NAT64."
+        )
+    if found.address is not None and found.source is None:
+        sentences.append(f"This machine has no route to {label} over {name} ({found.address}).")
+    silent = {address: outcome for address, outcome in found.outcomes.items() if outcome != "answered"}
+    if silent and len(silent) < len(found.outcomes):
+        texts = [f"{address} ({outcome})" for address, outcome in silent.items()]
+        verb = "does" if len(silent) == 1 else "do"
+        sentences.append(
+            f"{len(silent)} of {len(found.outcomes)} {name} addresses of {label} {verb} not answer: "
+            f"{words.listing(texts)}. The trials went to {found.address}."
+        )
+    if found.now is not None and found.address is not None and found.address not in found.now:
+        now = words.listing(found.now) if found.now else "none"
+        sentences.append(
+            f"{label} has other {name} addresses at the end of the run ({now}); all trials went to {found.address}."
+        )
+    sentences += _of_path_mtu(label, name, found)
+    return sentences
+
+
+def _of_path_mtu(label: str, name: str, found: ServerAddresses) -> list[str]:
+    for reading in found.path_mtus:
+        if reading.packet_too_big == "never" and reading.mtu_bytes is not None:
+            return [
+                f"The path MTU to {label} over {name} is {reading.mtu_bytes} bytes, less than that of the interface, "
+                "and no Packet Too Big comes back: connections hang where neither end probes."
+            ]
+    return []

@@ -1,0 +1,151 @@
+"""`sixbench reach` in namespaces: a client, a router, and a server of others with a resolver."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lab.networks import execute
+
+from sixbench.agent import AgentHub
+from sixbench.bench.laboratory import Laboratory
+from sixbench.model.network import Blueprint
+from sixbench.plan.experiment_file import read_topology_only
+from sixbench.plan.yaml_source import parse_yaml
+
+LINE = """
+nodes: {h1: host, r1: router, h2: host}
+links:
+  - {endpoints: [h1, r1]}
+  - {endpoints: [r1, h2]}
+"""
+TIMEOUT_S = 300
+NAME = "www.example.org"
+SERVER = Path(__file__).with_name("reach_server.py")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Internet:
+    """A network with a server that sixbench does not run."""
+
+    lab: Laboratory
+    folder: Path
+
+    def address(self, family: int) -> str:
+        [link] = self.lab.topology.links_of("h2")
+        end = link.end_of("h2")
+        interface = end.ipv4 if family == 4 else end.ipv6
+        assert interface is not None
+        return str(interface.ip)
+
+    def zone(self, records: dict[str, dict[str, Any]]) -> None:
+        (self.folder / "zone.json").write_text(json.dumps(records))
+
+    def execute(self, node: str, *argv: str) -> str:
+        return execute(self.lab.agents[node], *argv)
+
+    def within(self, node: str, *words: str | Path) -> list[str]:
+        as_user = [] if os.geteuid() == 0 else ["-U", "--preserve-credentials"]
+        return ["nsenter", "-t", str(self.lab.agents[node].pid), "-n", *as_user, *map(str, words)]
+
+    def reach(self, *arguments: str, blocks: int = 3) -> dict[str, Any]:
+        """The run's directory as data: manifest, trials and the terminal's report."""
+        directory = self.folder / "run"
+        shutil.rmtree(directory, ignore_errors=True)
+        resolver = self.address(4)
+        words = [
+            "reach",
+            *arguments,
+            "--resolver",
+            resolver,
+            "--blocks",
+            str(blocks),
+            "--mine",
+            "-q",
+            "--out",
+            directory,
+        ]
+        done = subprocess.run(
+            self.within("h1", sys.executable, "-m", "sixbench", *map(str, words)),
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+            env=os.environ | {"SSL_CERT_FILE": str(self.folder / "ca.pem")},
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return {
+            "text": " ".join(done.stdout.split()),
+            "manifest": json.loads((directory / "manifest.json").read_text()),
+            "trials": [json.loads(path.read_text()) for path in sorted(directory.glob("trials/*/trial.json"))],
+            "findings": json.loads((directory / "findings.json").read_text()),
+        }
+
+
+@pytest.fixture
+def internet(hub: AgentHub, tmp_path: Path) -> Iterator[Internet]:
+    """The network with the server up, which has one address of each family."""
+    lab = Laboratory(hub, Blueprint(topology=read_topology_only(parse_yaml(LINE, "test.yaml"))))
+    network = Internet(lab=lab, folder=tmp_path)
+    network.zone({NAME: {"A": [network.address(4)], "AAAA": [network.address(6)]}})
+    openssl = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    openssl += ["-keyout", str(tmp_path / "key.pem"), "-out", str(tmp_path / "ca.pem"), "-days", "30"]
+    names = f"subjectAltName=DNS:{NAME}"
+    more = ["-subj", "/CN=test", "-addext", names, "-addext", "basicConstraints=critical,CA:FALSE"]
+    subprocess.run([*openssl, *more], check=True, capture_output=True)
+    words = network.within(
+        "h2", sys.executable, SERVER, tmp_path / "zone.json", tmp_path / "ca.pem", tmp_path / "key.pem", "443"
+    )
+    with ExitStack() as stack:
+        process = stack.enter_context(subprocess.Popen(words, stdout=subprocess.PIPE, text=True))
+        stack.callback(process.terminate)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        yield network
+
+
+def statuses(run: dict[str, Any], workload: str) -> dict[str, set[str]]:
+    """The statuses of the trials of a workload, by path."""
+    found: dict[str, set[str]] = {}
+    for trial in run["trials"]:
+        if trial["workload"] == workload:
+            found.setdefault(trial["path"], set()).add(trial["status"])
+    return found
+
+
+def test_both_families_of_a_server_are_compared(internet: Internet) -> None:
+    run = internet.reach(NAME)
+    survey = run["manifest"]["environment"]["survey"]
+    [server] = survey["servers"]
+    assert server["families"]["ipv4"]["address"] == internet.address(4)
+    assert server["families"]["ipv6"]["address"] == internet.address(6)
+    assert {family["kind"] for family in server["families"].values()} == {"native"}
+    assert "IPv6 from here is native; IPv4 from here is native." in run["text"]
+    assert "does not work" not in run["text"]
+    for workload in ("dns", "ping", "tcp-connect", "tls", "http"):
+        assert statuses(run, workload) == {"ipv4": {"ok"}, "ipv6": {"ok"}}, workload
+    assert {"http 2", "http 3"} <= server["left_out"].keys()
+    compared = {(finding["workload"], finding["metric"]) for finding in run["findings"]["findings"]}
+    assert {("tcp-connect", "connect_p50"), ("tls", "handshake_p50"), ("http", "first_byte_p50")} <= compared
+    assert {trial["evidence"]["server"] for trial in run["trials"]} == {internet.address(4), internet.address(6)}
+
+
+def test_an_ipv6_address_that_is_dead_is_a_finding(internet: Internet) -> None:
+    dead = "2001:2:0:77::1"
+    internet.zone({NAME: {"A": [internet.address(4)], "AAAA": [dead]}})
+    internet.execute("r1", "ip", "-6", "route", "add", "blackhole", "2001:2:0:77::/64")
+    run = internet.reach(NAME, "--workload", "tcp-connect")
+    words = (
+        f"IPv6 to {NAME} ({dead}) fails by tcp-connect: SYN unanswered in 3 of 3, while tcp-connect over IPv4 answers."
+    )
+    assert words in run["text"]
+    assert statuses(run, "tcp-connect") == {"ipv4": {"ok"}, "ipv6": {"ok"}}
