@@ -195,6 +195,7 @@ impl Conversation {
             Request::RelayStop {} => self.services.stop_relay()?,
             Request::TcpConnect(request) => return self.probes.tcp_connect(request).map(Reply::Later),
             Request::Resolve(request) => return self.probes.resolve(request).map(Reply::Later),
+            Request::Application(request) => return self.probes.application(*request).map(Reply::Later),
             Request::Ping(request) => return self.probes.ping(request).map(Reply::Later),
             Request::DeviceStart(start) => return self.device.start(*start).map(Reply::Later),
             Request::DeviceCounters(request) => self.device.counters(&request)?,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Serialize;
+use sixbench_probes::application::{self, ApplicationRequest};
 use sixbench_probes::ping::{self, PingRequest};
 use sixbench_probes::resolve::{self, ResolveRequest};
 use sixbench_probes::tcp_connect::{self, TcpConnectRequest};
@@ -45,6 +46,11 @@ impl Probes {
     /// Echo requests.
     pub fn ping(&self, request: PingRequest) -> std::result::Result<Job, Error> {
         self.begin(move |pacer| ping::run(&request, pacer))
+    }
+
+    /// Handshakes of TLS and QUIC, and objects by HTTP.
+    pub fn application(&self, request: ApplicationRequest) -> std::result::Result<Job, Error> {
+        self.begin(move |pacer| application::run(&request, pacer))
     }
 
     fn begin<T: Serialize>(

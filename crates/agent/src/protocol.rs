@@ -1,7 +1,7 @@
 //! The form of requests.
 
 use serde::Deserialize;
-use sixbench_probes::{ping, resolve, tcp_connect};
+use sixbench_probes::{application, ping, resolve, tcp_connect};
 use sixbench_services::{broker, dhcp, discovery, dns, multicast, prefix, relay};
 
 use crate::{
@@ -106,6 +106,7 @@ requests! {
     "relay-stop" => RelayStop {},
     "tcp-connect" => TcpConnect(tcp_connect::TcpConnectRequest),
     "resolve" => Resolve(resolve::ResolveRequest),
+    "application" => Application(Box<application::ApplicationRequest>),
     "ping" => Ping(ping::PingRequest),
     "device-start" => DeviceStart(Box<device::Start>),
     "device-counters" => DeviceCounters(device::DeviceCountersRequest),

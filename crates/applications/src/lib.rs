@@ -4,12 +4,12 @@
 //! hickory the messages of DNS. Each side of a trial is one thread with a runtime of its own ([`runtime`]), which ends
 //! with the session. The server's certificate is made for the trial ([`certificates`]), and a client asks for it by a
 //! name that follows from the trial's token ([`name`]). A server that was told no client finds it at its [`door`]. Only
-//! `agent` depends on this crate. Workloads of bytes, messages and connections are in `sixbench-traffic`.
+//! `agent` depends on this crate, and `probes` on its [`runtime`]. Workloads of bytes, messages and connections are in `sixbench-traffic`.
 
 mod accepting;
 pub mod certificates;
 mod connecting;
-mod counted;
+pub mod counted;
 mod dns;
 mod door;
 mod failure;
@@ -22,7 +22,7 @@ pub mod parsers;
 mod quic;
 mod quic_connect;
 mod quic_stream;
-mod runtime;
+pub mod runtime;
 mod secured;
 mod server;
 mod tls;

@@ -6,6 +6,7 @@
 //! What is read from strangers is read by pure functions ([`parsers`]). Called by `agent` alone.
 #![forbid(unsafe_code)]
 
+pub mod application;
 pub mod error_queue;
 pub mod limits;
 pub mod local;

@@ -1,13 +1,18 @@
 //! This machine's end of an attempt.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, SocketAddrV6};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
 use nix::ifaddrs::getifaddrs;
 use schemars::JsonSchema;
 use serde::Serialize;
 use sixbench_packet::{Error, LocalAddress, Result};
 use socket2::{Domain, Protocol, Socket, Type};
+
+/// Any address and port of this machine.
+pub const ANY_4: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
+/// The same of IPv6.
+pub const ANY_6: SocketAddr = SocketAddr::V6(SocketAddrV6::new(Ipv6Addr::UNSPECIFIED, 0, 0, 0));
 
 /// This end of an attempt.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -93,11 +98,8 @@ pub fn open(
     };
     socket.set_nonblocking(true).map_err(|e| Error::system(doing(), "fcntl", e))?;
     if source.is_some() || port != 0 {
-        let any = if address.is_ipv4() { "0.0.0.0" } else { "::" };
-        let local = match source {
-            Some(source) => source.at(port),
-            None => SocketAddr::new(any.parse().map_err(|_| Error::bad_params("no address"))?, port),
-        };
+        let any = if address.is_ipv4() { ANY_4 } else { ANY_6 };
+        let local = source.map_or_else(|| SocketAddr::new(any.ip(), port), |source| source.at(port));
         match socket.bind(&local.into()) {
             Ok(()) => {}
             Err(error) if error.raw_os_error() == Some(libc::EADDRNOTAVAIL) => return Ok(Err(error)),

@@ -14,6 +14,8 @@ use crate::limits::{Repeats, SECOND_NS};
 
 /// Time between the begins of two attempts at one server.
 pub const APART_NS: u64 = SECOND_NS;
+/// Bytes that a server is asked for in a second, in the mean.
+pub const MAX_BYTES_PER_S: u64 = 64 << 10;
 /// The longest time for which a server is left alone.
 const MAX_HOLD_S: u64 = 24 * 3600;
 /// Servers that are remembered at once.
@@ -51,6 +53,16 @@ impl Pacer {
     pub fn hold(&self, address: IpAddr, seconds: u64) {
         let until_ns = clock::monotonic_ns() + seconds.min(MAX_HOLD_S) * SECOND_NS;
         self.servers(|servers| servers.entry(address).or_default().held_until_ns = until_ns);
+    }
+
+    /// Has a server that has sent so many bytes rest until it sends [`MAX_BYTES_PER_S`] in the mean.
+    pub fn charge(&self, address: IpAddr, bytes: u64) {
+        let rest_ns = bytes.saturating_mul(SECOND_NS) / MAX_BYTES_PER_S;
+        let free_ns = clock::monotonic_ns().saturating_add(rest_ns);
+        self.servers(|servers| {
+            let server = servers.entry(address).or_default();
+            server.free_ns = server.free_ns.max(free_ns);
+        });
     }
 
     /// Waits for the next attempt at a server: not before that time, and, unless the server is the user's, a second
