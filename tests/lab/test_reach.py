@@ -62,20 +62,10 @@ class Internet:
         directory = self.folder / "run"
         shutil.rmtree(directory, ignore_errors=True)
         resolver = self.address(4)
-        words = [
-            "reach",
-            *arguments,
-            "--resolver",
-            resolver,
-            "--blocks",
-            str(blocks),
-            "--mine",
-            "-q",
-            "--out",
-            directory,
-        ]
+        words = ["reach", *arguments, "--resolver", resolver, "--blocks", str(blocks), "--mine", "-q"]
+        words += ["--out", str(directory)]
         done = subprocess.run(
-            self.within("h1", sys.executable, "-m", "sixbench", *map(str, words)),
+            self.within("h1", sys.executable, "-m", "sixbench", *words),
             capture_output=True,
             text=True,
             timeout=TIMEOUT_S,

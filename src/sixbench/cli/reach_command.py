@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -12,10 +12,12 @@ from ..model.errors import UsageError
 from .completions import server_workloads
 from .options import EVENTS, FINDINGS_AS_JSON, OUT, QUIET, SEED, WAIT
 from .run_requests import RunOutput, RunRequest
+from .running import first_manifest
 
 if TYPE_CHECKING:
     from ..model.experiment import Experiment
     from ..plan.yaml_source import Source
+    from ..store import Environment, Manifest
 
 DECIDED = "decided"
 
@@ -29,6 +31,12 @@ class ReachRequest(RunRequest):
     """
 
     text: str
+
+    def first_manifest(
+        self, directory: Path, experiment: Experiment, environment: Environment, **more: Any
+    ) -> Manifest:
+        """The manifest of this run, which begins now in that directory."""
+        return first_manifest(directory, experiment, environment, **more)
 
     def load(self) -> Experiment:
         """The experiment. Raises `ExperimentError`."""

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 
+from .addresses import why_no_host
 from .parameter import Scalar
+from .quoting import visible
 
 SERVER_COLUMN = "server"
 """The column of the level that names the server of a combination."""
@@ -36,7 +38,7 @@ class Server:
     """A server that an experiment measures to.
 
     Attributes:
-        name: a host's name, or an address.
+        name: a host's name; or an address, or two with a comma between them, one of each family.
         port: of TCP, TLS, HTTP and QUIC.
         mine: whether its owner lets more than one connection a second come.
         workloads: those of the experiment that go to it; empty: all.
@@ -55,14 +57,43 @@ class Server:
         return f"[{self.name}]:{self.port}" if ":" in self.name else f"{self.name}:{self.port}"
 
     @property
+    def addresses(self) -> dict[int, str]:
+        """The addresses that it was named by, by family; none: it has a name to look up."""
+        return addresses_in(self.name)
+
+    @property
     def is_address(self) -> bool:
         """True if there is no name to look up."""
-        try:
-            ip_address(self.name.partition("%")[0])
-        except ValueError:
-            return False
-        return True
+        return bool(self.addresses)
+
+    @property
+    def host_name(self) -> str | None:
+        """Its name, for TLS and look-ups; None: it has none."""
+        return None if self.is_address else self.name
 
     def takes(self, workload: str) -> bool:
         """True if a workload of that name goes to it."""
         return not self.workloads or workload in self.workloads
+
+
+def addresses_in(name: str) -> dict[int, str]:
+    """The address in a text, or the two with a comma between them, by family; none where a part is no address."""
+    found: dict[int, str] = {}
+    for part in name.split(","):
+        try:
+            address = ip_address(part.partition("%")[0])
+        except ValueError:
+            return {}
+        found[address.version] = part
+    return found
+
+
+def why_no_server(name: str) -> str | None:
+    """The reason why a text names no server, in words; None: it does."""
+    parts = name.split(",")
+    wrong = next((why for part in parts if (why := why_no_host(part)) is not None), None)
+    if wrong is not None or len(parts) == 1:
+        return wrong
+    if len(parts) > 2 or len(addresses_in(name)) != 2:
+        return f'"{visible(name)}" is not two addresses, one of each family'
+    return None

@@ -10,10 +10,9 @@ from typing import Any
 
 import yaml
 
-from ..model.addresses import why_no_host
 from ..model.errors import UsageError
 from ..model.quoting import visible
-from ..model.server import Server
+from ..model.server import Server, why_no_server
 
 REACH = "reach"
 """The name of each such experiment."""
@@ -98,7 +97,7 @@ def server_of(text: str, *, mine: bool = False, where: str = "") -> Server:
     """
     match = _WITH_PORT.fullmatch(text)
     name = text if match is None else match["bracketed"] or match["plain"]
-    wrong = why_no_host(name)
+    wrong = why_no_server(name)
     if wrong is not None:
         words = "name servers one by one, such as www.example.org or [2001:db8::1]:8443"
         raise UsageError(f"{where}{wrong}; {words}")

@@ -8,11 +8,10 @@ from ipaddress import ip_address
 from typing import Any
 
 from ..mechanisms.internet import INTERNET4, INTERNET6
-from ..model.addresses import why_no_host
 from ..model.parameter import Parameter, Scalar
 from ..model.path import Path
 from ..model.quoting import shown
-from ..model.server import DEFAULT_PORT, Server
+from ..model.server import DEFAULT_PORT, Server, why_no_server
 from ..model.workloads import WORKLOADS
 from .key_reader import read_items, read_keys, read_plain, read_value
 from .keys import A_NAME, CompoundKey, KnownKeys, ValueForms, ValueList
@@ -46,7 +45,7 @@ def _host(value: object) -> Scalar:
     name = as_name(value)
     if not isinstance(name, str):
         raise ValueError(f"a server is the name of a host or an address, not {shown(value)}")
-    wrong = why_no_host(name)
+    wrong = why_no_server(name)
     if wrong is not None:
         raise ValueError(f"{wrong}; give servers one by one, such as www.example.org or 2001:db8::1")
     return name
@@ -59,7 +58,9 @@ def _address(value: object) -> Scalar:
         raise ValueError(f"resolver must be an IP address, not {shown(value)}") from None
 
 
-HOST_NAME = Parameter(name="name", kind="line", parser=_host, doc="the name of a host, or an address")
+HOST_NAME = Parameter(
+    name="name", kind="line", parser=_host, doc="the name of a host, an address, or two with a comma between"
+)
 SERVER = KnownKeys(
     what="a server",
     entries=(

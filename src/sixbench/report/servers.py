@@ -95,7 +95,7 @@ def vantage_table(run: Run) -> Table | None:
                 counted[family, found.kind, found.interface or "", found.source or ""] += 1
     return without_empty(
         Table(
-            title=f"From here: {vantage_sentence(survey)}",
+            title=vantage_sentence(survey),
             columns=left("family", "is", "interface", "from", "servers"),
             rows=[
                 [FAMILIES[family], KINDS[kind], interface, source, str(count)]

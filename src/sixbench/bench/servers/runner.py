@@ -75,7 +75,7 @@ class ServerRunner:
         prober = PROBERS[trial.kind.name]
         target = Target(
             server=server,
-            name=server.name,
+            name=server.host_name,
             address=found.address or server.name,
             family=trial.path.family,
             mine=surveyed.mine,

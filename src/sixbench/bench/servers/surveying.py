@@ -101,9 +101,9 @@ def vantage_of(answer: VantageAnswer) -> Vantage:
 def _resolve(agent: Agent, server: Server, experiment: Experiment, families: Sequence[Family]) -> _Resolved:
     """All addresses of a server's name, in the order in which they came."""
     if server.is_address:
-        version = ip_address(server.name.partition("%")[0]).version
+        named = server.addresses
         own: dict[Family, tuple[str, ...]] = {
-            family: (server.name,) if family == version else () for family in families
+            family: (named[family],) if family in named else () for family in families
         }
         return _Resolved(server=server, lookups=dict.fromkeys(families), addresses=own)
     request = ResolveRequest(
@@ -197,7 +197,7 @@ class _Surveying:
         assert combination is not None
         target = Target(
             server=server,
-            name=server.name,
+            name=server.host_name,
             address=address,
             family=family,
             mine=mine,

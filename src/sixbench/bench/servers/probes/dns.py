@@ -24,7 +24,7 @@ def _ask(agent: Agent, target: Target, params: Params) -> Probed:
     lookups: list[Lookup] = []
     for _ in range(int(params["count"])):
         request = ResolveRequest(
-            name=target.name,
+            name=target.name or target.address,
             types=[RECORDS[target.family]],
             resolver=resolver_of(target.resolver),
             timeout_ns=timeout_ns,

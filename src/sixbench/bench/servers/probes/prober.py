@@ -31,12 +31,12 @@ class Target:
     """Where the attempts of a trial go.
 
     Attributes:
-        name: of the server, for TLS and look-ups.
+        name: of the server, for TLS and look-ups. None: it has none.
         resolver: that is asked for the name. None: that of the system.
     """
 
     server: Server
-    name: str
+    name: str | None
     address: str
     family: Family
     mine: bool
