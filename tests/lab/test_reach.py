@@ -86,6 +86,7 @@ def internet(hub: AgentHub, tmp_path: Path) -> Iterator[Internet]:
     """The network with the server up, which has one address of each family."""
     lab = Laboratory(hub, Blueprint(topology=read_topology_only(parse_yaml(LINE, "test.yaml"))))
     network = Internet(lab=lab, folder=tmp_path)
+    network.execute("h1", "sysctl", "-w", "net.ipv4.ping_group_range=0 2147483647")
     network.zone({NAME: {"A": [network.address(4)], "AAAA": [network.address(6)]}})
     openssl = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
     openssl += ["-keyout", str(tmp_path / "key.pem"), "-out", str(tmp_path / "ca.pem"), "-days", "30"]

@@ -12,6 +12,7 @@ from ..model.network import Network
 from ..model.observer import Observer, StopRule
 from ..model.path import Path
 from ..model.reason import Reason, ReasonKind
+from ..model.survey import Survey
 from .bypass import ByWorkload, bypass_of
 from .laboratory import Laboratories, Laboratory
 from .other_runs import Presence
@@ -27,6 +28,9 @@ class Runner(Protocol):
 
     def has_ended(self, combination: str) -> StopRule | None:
         """The rule by which a combination has no more trials. None: it goes on."""
+
+    def last_survey(self) -> Survey | None:
+        """The survey as it is after the last trial. None: there is none."""
 
 
 @dataclass(kw_only=True)
@@ -88,6 +92,10 @@ class TrialRunner:
 
     def has_ended(self, combination: str) -> StopRule | None:
         """None: the scheduler's own rules end a combination."""
+        return None
+
+    def last_survey(self) -> Survey | None:
+        """None: there are no servers."""
         return None
 
     def _network(self, path: Path, index: int) -> tuple[Laboratory, Network]:

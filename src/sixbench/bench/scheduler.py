@@ -71,6 +71,9 @@ def run_experiment(run: OpenRun, observer: Observer) -> RunEnd:
     finally:
         if run.kept is None:
             laboratories.close()
+    survey = loop.runner.last_survey()
+    if survey is not None:
+        writer.save_manifest(environment=replace(writer.manifest.environment, survey=survey))
     state: RunState = "complete" if all(record.status != "failed" for record in loop.by_key.values()) else "partial"
     writer.save_manifest(state=state, ended_realtime_ns=time.time_ns(), **built(writer, laboratories))
     observer.ended(state, len(loop.by_key))

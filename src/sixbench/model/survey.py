@@ -142,10 +142,11 @@ class SurveyedServer:
 
 @dataclass(frozen=True, kw_only=True)
 class Survey:
-    """The vantage point and the servers."""
+    """The vantage point and the servers. `cannot`: why this machine cannot do a workload, by its name."""
 
     vantage: Vantage
     servers: tuple[SurveyedServer, ...] = ()
+    cannot: dict[str, str] = field(default_factory=dict)
 
     def server(self, label: str) -> SurveyedServer:
         """The server of that label, which must exist."""

@@ -213,7 +213,7 @@ SECTIONS: tuple[ReportSection, ...] = (
     ReportSection(
         name="servers",
         part="paths",
-        tables=lambda data: [servers.servers_table(data.run)],
+        tables=lambda data: [servers.servers_table(data.run), servers.routes_table(data.run)],
         entries="servers",
         about="All trials of a family go to one address, which was pinned before the first trial. A workload that no "
         "family of a server offers has no trials.",

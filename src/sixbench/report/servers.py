@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..model.server import SERVER_COLUMN
-from ..model.survey import PathKind, ServerAddresses, Survey, SurveyedServer
+from ..model.survey import PathKind, PathMtuReading, RouteReading, ServerAddresses, Survey, SurveyedServer
 from ..model.workloads import http
 from ..store import Run
 from . import words
@@ -143,6 +143,52 @@ def faults_table(run: Run) -> Table | None:
     if len(sentences) > MOST_SENTENCES:
         rows.append([f"{len(sentences) - MOST_SENTENCES} more"])
     return Table(title="What does not work", columns=left("finding"), rows=rows) if rows else None
+
+
+def routes_table(run: Run) -> Table | None:
+    """A row for each server and family whose path was read: its routers and its MTU, before the trials and after."""
+    survey = survey_of(run)
+    if survey is None:
+        return None
+    rows = [
+        [
+            server.label,
+            FAMILIES[family],
+            _both([str(len(reading.hops)) for reading in found.routes]),
+            _both([reading.ended for reading in found.routes]),
+            str(_differing_hops(found.routes)) if len(found.routes) > 1 else "",
+            str(sum(len(hop) > 1 for hop in found.routes[0].hops)) if found.routes else "",
+            _both([_mtu_words(reading) for reading in found.path_mtus]),
+            next((reading.packet_too_big for reading in found.path_mtus if reading.packet_too_big), ""),
+        ]
+        for server in survey.servers
+        for family, found in server.families.items()
+        if found.routes or found.path_mtus
+    ]
+    columns = left(
+        *("server", "family", "hops", "ended", "hops that changed", "hops of several routers"),
+        *("path MTU", "Packet Too Big"),
+    )
+    return without_empty(Table(title="Paths to the servers", columns=columns, rows=rows)) if rows else None
+
+
+def _both(texts: Sequence[str]) -> str:
+    """The values before the trials and after them, once where they are the same."""
+    return ", then ".join(dict.fromkeys(texts)) if len(set(texts)) > 1 else next(iter(texts), "")
+
+
+def _mtu_words(reading: PathMtuReading) -> str:
+    return f"{reading.mtu_bytes} (by {reading.by})" if reading.mtu_bytes is not None else reading.outcome
+
+
+def _differing_hops(readings: Sequence[RouteReading]) -> int:
+    """Number of hop limits at which the routers before and after have nothing in common, of those that answered both
+    times."""
+    first, last = readings[0], readings[-1]
+    return sum(
+        bool(before and after) and not set(before) & set(after)
+        for before, after in zip(first.hops, last.hops, strict=False)
+    )
 
 
 @dataclass(kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any
 
-from ...model.survey import Survey, Vantage
+from ...model.survey import Survey
 
 HIDDEN = "hidden"
 LEAST_BITS = {4: 24, 6: 48}
@@ -17,12 +17,10 @@ class Hiding:
     """Replaces addresses of this machine's networks.
 
     Args:
-        vantage: whose addresses are to be hidden.
-        sources: more of them: those that packets left from.
+        own: addresses of this machine.
     """
 
-    def __init__(self, vantage: Vantage, sources: Iterable[str] = ()) -> None:
-        own = [*(item.address for item in vantage.addresses), *sources]
+    def __init__(self, own: Iterable[str]) -> None:
         self._networks: set[IPv4Network | IPv6Network] = set()
         for text in own:
             address = ip_address(text.partition("%")[0])
@@ -47,16 +45,16 @@ class Hiding:
         return value
 
 
-def sources_of(survey: Survey) -> list[str]:
-    """The addresses that packets to the servers leave from."""
-    return [found.source for server in survey.servers for found in server.families.values() if found.source is not None]
+def own_addresses(survey: Survey) -> list[str]:
+    """The addresses of this machine, and those that packets to the servers leave from."""
+    sources = [found.source for server in survey.servers for found in server.families.values()]
+    return [*(item.address for item in survey.vantage.addresses), *(source for source in sources if source is not None)]
 
 
-def hidden_survey(survey: Survey) -> Survey:
+def hidden_survey(survey: Survey, hiding: Hiding) -> Survey:
     """The survey without addresses of this machine's networks. Those of servers stay, because trials go there."""
     from pydantic import TypeAdapter
 
-    hiding = Hiding(survey.vantage, sources_of(survey))
     adapter = TypeAdapter(Survey)
     data = adapter.dump_python(survey, mode="json")
     data["vantage"] = hiding.value(data["vantage"])

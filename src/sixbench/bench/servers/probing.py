@@ -11,7 +11,7 @@ from ...plan.measure_experiment import LOCAL
 from ...store import Environment
 from ..environment import gather
 from ..requirements import read_sysctls
-from .hiding import hidden_survey
+from .hiding import Hiding, hidden_survey, own_addresses
 from .surveying import take_survey, with_offered_only
 
 
@@ -25,6 +25,6 @@ def probe_servers(hub: AgentHub, experiment: Experiment) -> tuple[Experiment, En
     finally:
         hub.stop([agent])
     if experiment.hides_addresses:
-        survey = hidden_survey(survey)
+        survey = hidden_survey(survey, Hiding(own_addresses(survey)))
     privileges = "root" if os.geteuid() == 0 else "user"
     return experiment, replace(environment, privileges=privileges, survey=survey)

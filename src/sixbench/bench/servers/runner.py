@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass, field, replace
 
 from ...agent import Agent, AgentHub
+from ...agent.requests import VantageRequest
 from ...model.errors import AgentError
 from ...model.evidence import Evidence
 from ...model.experiment import Experiment, PlannedTrial
@@ -18,9 +19,10 @@ from ...plan.measure_experiment import LOCAL
 from ..other_runs import Presence
 from ..record import TrialTask, blank_record
 from ..trial import Outcome
-from .hiding import Hiding, sources_of
+from .hiding import Hiding, hidden_survey
 from .probes import PROBERS
 from .probes.prober import Probed, RefusalCount, Target
+from .surveying import look_again, vantage_of
 
 
 @dataclass(kw_only=True)
@@ -41,6 +43,7 @@ class ServerRunner:
     directory: tuple[int, int] | None
     refusals: RefusalCount = field(default_factory=RefusalCount)
     _agent: Agent | None = None
+    _hiding: Hiding | None = None
 
     def run(self, planned: PlannedTrial, sequence: int) -> tuple[Outcome, int | None]:
         """A trial, and how long it took. Raises `AgentError` where no agent can be started."""
@@ -61,6 +64,22 @@ class ServerRunner:
     def has_ended(self, combination: str) -> StopRule | None:
         """The rule by which a combination has no more trials. None: it goes on."""
         return "refused" if self.refusals.ends(combination) else None
+
+    def last_survey(self) -> Survey | None:
+        """The survey with the addresses and the paths of the end of the run; None where they cannot be read."""
+        try:
+            agent = self._living()
+            survey = look_again(agent, self.experiment, self.survey)
+        except AgentError:
+            return None
+        return hidden_survey(survey, self._hiding_of(agent)) if self.experiment.hides_addresses else survey
+
+    def _hiding_of(self, agent: Agent) -> Hiding:
+        """The addresses to hide, which the survey of the manifest no longer has. Raises `AgentError`."""
+        if self._hiding is None:
+            own = vantage_of(agent.answer(VantageRequest(ask_nat64=False)))
+            self._hiding = Hiding(item.address for item in own.addresses)
+        return self._hiding
 
     def _living(self) -> Agent:
         if self._agent is None or not self._agent.alive:
@@ -92,7 +111,7 @@ class ServerRunner:
         result = probed.result
         client: str | None = probed.source or found.source
         if self.experiment.hides_addresses:
-            hiding = Hiding(self.survey.vantage, sources_of(self.survey))
+            hiding = self._hiding_of(agent)
             result = hiding.value(result)
             client = None if client is None else hiding.text(client)
         notes = [*measured.notes, *_stray_notes(probed)]

@@ -3,7 +3,7 @@ offers; and after the last trial, whether a name has other addresses now."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
@@ -27,6 +27,7 @@ from ...model.survey import (
 )
 from ...model.topology import Family
 from ...model.workloads import dns, http, ping, quic_connect, tcp_connect, tls
+from .paths import with_readings
 from .probes import PROBERS
 from .probes.dns import RECORDS, TIMEOUT_NS, judged, resolver_of
 from .probes.prober import Target, waits_s
@@ -61,15 +62,19 @@ def take_survey(agent: Agent, experiment: Experiment) -> Survey:
         )
         surveying = _Surveying(agent, experiment, answer)
         servers = tuple(pool.map(surveying.server, resolved))
-    return Survey(vantage=vantage_of(answer), servers=servers)
+        servers = tuple(pool.map(lambda server: with_readings(agent, server), servers))
+    return Survey(vantage=vantage_of(answer), servers=servers, cannot=dict(sorted(surveying.cannot.items())))
 
 
 def look_again(agent: Agent, experiment: Experiment, survey: Survey) -> Survey:
-    """The survey with the addresses that the names of the servers have now. Raises `AgentError`."""
+    """The survey with the addresses that the names of the servers have now, and what the paths to them are now. Raises
+    `AgentError`."""
     families = tuple(dict.fromkeys(path.family for path in experiment.paths))
     named = {server.label: server for server in experiment.servers if not server.is_address}
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        read = list(pool.map(lambda server: with_readings(agent, server), survey.servers))
     servers = []
-    for surveyed in survey.servers:
+    for surveyed in read:
         server = named.get(surveyed.label)
         if server is None:
             servers.append(surveyed)
@@ -133,6 +138,8 @@ class _Surveying:
         self._routes = {route.towards: route for route in vantage.routes}
         self._kinds = {item.interface: item.kind for item in vantage.interfaces or ()}
         self._prefixes = vantage_of(vantage).nat64_prefixes
+        self.cannot: dict[str, str] = {}
+        """Why this machine cannot do a workload, by its name."""
         self._combinations: dict[str, list[Combination]] = {}
         for combination in experiment.combinations:
             self._combinations.setdefault(str(combination.levels[SERVER_COLUMN]), []).append(combination)
@@ -209,6 +216,7 @@ class _Surveying:
         except AgentError as error:
             if error.code != "system":
                 raise
+            self.cannot.setdefault(combination.workload.kind, str(error))
             return CANNOT
         return next((attempt.outcome for attempt in probed.attempts), "silence")
 
@@ -243,7 +251,7 @@ def with_offered_only(experiment: Experiment, survey: Survey) -> tuple[Experimen
     kept = []
     for combination in experiment.combinations:
         surveyed = survey.server(str(combination.levels[SERVER_COLUMN]))
-        reason = _why_left_out(experiment, combination, surveyed)
+        reason = _why_left_out(combination, surveyed, survey.cannot)
         if reason is not None:
             left_out[surveyed.label][offer_key(combination)] = reason
         else:
@@ -259,7 +267,7 @@ def _reasons(left_out: dict[str, dict[str, str]]) -> str:
     return "; ".join(texts[:5]) + ("; and others" if len(texts) > 5 else "")
 
 
-def _why_left_out(experiment: Experiment, combination: Combination, surveyed: SurveyedServer) -> str | None:
+def _why_left_out(combination: Combination, surveyed: SurveyedServer, cannot: Mapping[str, str]) -> str | None:
     """The reason why a combination has no trials, in words. None: it has some. A workload that a server answers in one
     family has trials in both."""
     if combination.workload.kind == dns.KIND.name:
@@ -270,7 +278,7 @@ def _why_left_out(experiment: Experiment, combination: Combination, surveyed: Su
     if "answered" in outcomes.values() or _is_the_last(combination, surveyed):
         return None
     if all(outcome == CANNOT for outcome in outcomes.values()):
-        return "this machine does not allow it to ordinary users"
+        return cannot.get(combination.workload.kind, "this machine cannot do it")
     texts = [f"{outcome} over {family.replace('ipv', 'IPv')}" for family, outcome in outcomes.items()]
     return f"not offered: {' and '.join(texts)}"
 
