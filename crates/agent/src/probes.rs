@@ -5,9 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Serialize;
 use sixbench_probes::application::{self, ApplicationRequest};
+use sixbench_probes::path_mtu::{self, PathMtuRequest};
 use sixbench_probes::ping::{self, PingRequest};
 use sixbench_probes::resolve::{self, ResolveRequest};
+use sixbench_probes::route::{self, RouteRequest};
 use sixbench_probes::tcp_connect::{self, TcpConnectRequest};
+use sixbench_probes::vantage::{self, VantageRequest};
 use sixbench_probes::{Pacer, Result};
 
 use crate::error::{Code, Error, to_value};
@@ -51,6 +54,21 @@ impl Probes {
     /// Handshakes of TLS and QUIC, and objects by HTTP.
     pub fn application(&self, request: ApplicationRequest) -> std::result::Result<Job, Error> {
         self.begin(move |pacer| application::run(&request, pacer))
+    }
+
+    /// Where this machine stands.
+    pub fn vantage(&self, request: VantageRequest) -> std::result::Result<Job, Error> {
+        self.begin(move |_| vantage::run(&request))
+    }
+
+    /// The routers on the way.
+    pub fn route(&self, request: RouteRequest) -> std::result::Result<Job, Error> {
+        self.begin(move |_| route::run(&request))
+    }
+
+    /// The largest packet that arrives.
+    pub fn path_mtu(&self, request: PathMtuRequest) -> std::result::Result<Job, Error> {
+        self.begin(move |pacer| path_mtu::run(&request, pacer))
     }
 
     fn begin<T: Serialize>(

@@ -117,6 +117,14 @@ pub fn run(request: &ResolveRequest) -> Result<ResolveResult> {
     Ok(ResolveResult { resolver, answers })
 }
 
+impl ResolveRequest {
+    /// The request for one type.
+    pub fn of(name: &str, kind: Type, resolver: AskedResolver, timeout_ns: u64) -> Self {
+        let (name, types) = (name.to_owned(), Some(vec![kind]));
+        Self { name, types, resolver: Some(resolver), source: None, timeout_ns: Some(timeout_ns) }
+    }
+}
+
 impl Resolver {
     /// The given resolver, or the first one of the system.
     ///
