@@ -59,7 +59,7 @@ class Server(http.server.ThreadingHTTPServer):
             wrapped = self.context.wrap_socket(request, server_side=True)
         except OSError:
             return
-        self.RequestHandlerClass(wrapped, client_address, self)
+        Handler(wrapped, client_address, self)
 
     def handle_error(self, *_: Any) -> None:
         """Clients of tests close early."""

@@ -130,13 +130,96 @@ def test_both_families_of_a_server_are_compared(internet: Internet) -> None:
     assert {trial["evidence"]["server"] for trial in run["trials"]} == {internet.address(4), internet.address(6)}
 
 
+DEAD = "2001:2:0:77::1"
+"""An address of the next network, to which the router has the route that a test gives it."""
+
+
+def with_dead_ipv6(internet: Internet, kind: str) -> None:
+    """The name's only IPv6 address is behind a route of that kind."""
+    internet.zone({NAME: {"A": [internet.address(4)], "AAAA": [DEAD]}})
+    internet.execute("r1", "ip", "-6", "route", "add", kind, "2001:2:0:77::/64")
+
+
 def test_an_ipv6_address_that_is_dead_is_a_finding(internet: Internet) -> None:
-    dead = "2001:2:0:77::1"
-    internet.zone({NAME: {"A": [internet.address(4)], "AAAA": [dead]}})
-    internet.execute("r1", "ip", "-6", "route", "add", "blackhole", "2001:2:0:77::/64")
+    with_dead_ipv6(internet, "blackhole")
     run = internet.reach(NAME, "--workload", "tcp-connect")
-    words = (
-        f"IPv6 to {NAME} ({dead}) fails by tcp-connect: SYN unanswered in 3 of 3, while tcp-connect over IPv4 answers."
-    )
-    assert words in run["text"]
+    words = f"IPv6 to {NAME} ({DEAD}) fails by tcp-connect: SYN unanswered in 3 of 3, while tcp-connect over IPv4"
+    assert f"{words} answers." in run["text"]
     assert statuses(run, "tcp-connect") == {"ipv4": {"ok"}, "ipv6": {"ok"}}
+
+
+def test_an_icmp_error_of_a_router_is_told_with_its_sender(internet: Internet) -> None:
+    with_dead_ipv6(internet, "prohibit")
+    run = internet.reach(NAME, "--workload", "tcp-connect")
+    assert (
+        f"IPv6 to {NAME} ({DEAD}) fails by tcp-connect: unreachable in 3 of 3 (ICMP type 1 code 1 from" in run["text"]
+    )
+
+
+def test_a_port_that_refuses_over_ipv6_alone_is_a_finding_and_asked_three_times(internet: Internet) -> None:
+    other = "2001:2:0:1::99"
+    internet.execute("h2", "ip", "-6", "address", "add", f"{other}/64", "dev", "eth0", "nodad")
+    internet.execute("h2", "ip", "-6", "route", "add", "local", "default", "dev", "lo", "table", "77")
+    internet.zone({NAME: {"A": [internet.address(4)], "AAAA": [other]}})
+    run = internet.reach(f"{NAME}:4443", "--workload", "tcp-connect", "--workload", "ping", blocks=4)
+    assert "tcp-connect: not offered: refused over IPv4 and refused over IPv6" in run["text"]
+    assert statuses(run, "ping") == {"ipv4": {"ok"}, "ipv6": {"ok"}}
+
+
+def test_one_of_four_addresses_that_is_dead_is_named(internet: Internet) -> None:
+    more = ["2001:2:0:1::21", "2001:2:0:1::22"]
+    for address in more:
+        internet.execute("h2", "ip", "-6", "address", "add", f"{address}/64", "dev", "eth0", "nodad")
+    internet.execute("r1", "ip", "-6", "route", "add", "blackhole", "2001:2:0:77::/64")
+    internet.zone({NAME: {"A": [internet.address(4)], "AAAA": [DEAD, *more, internet.address(6)]}})
+    run = internet.reach(NAME, "--workload", "tcp-connect")
+    words = f"1 of 4 IPv6 addresses of {NAME} does not answer: {DEAD} (silence). The trials went to {more[0]}."
+    assert words in run["text"]
+    assert {trial["evidence"]["server"] for trial in run["trials"] if trial["path"] == "ipv6"} == {more[0]}
+
+
+def test_look_ups_that_time_out_are_named(internet: Internet) -> None:
+    internet.zone({NAME: {"A": [internet.address(4)], "AAAA": None}})
+    run = internet.reach(NAME, "--workload", "tcp-connect", "--workload", "dns")
+    assert f"The look-up of the AAAA records of {NAME} is not answered." in run["text"]
+    assert f"IPv6 to {NAME} fails by dns: look-ups unanswered in 3 of 3" in run["text"]
+    assert statuses(run, "tcp-connect") == {"ipv4": {"ok"}}
+
+
+def test_an_address_of_a_dns64_is_named(internet: Internet) -> None:
+    internet.zone({NAME: {"A": [internet.address(4)], "AAAA": ["64:ff9b::c612:102"]}})
+    run = internet.reach(NAME, "--workload", "tcp-connect")
+    assert "IPv6 from here is NAT64; IPv4 from here is native." in run["text"]
+    assert f"{NAME} has no IPv6 address of its own: a DNS64 made 64:ff9b::c612:102" in run["text"]
+
+
+def test_a_certificate_of_another_name_is_named(internet: Internet) -> None:
+    other = "portal.example.org"
+    internet.zone({other: {"A": [internet.address(4)], "AAAA": [internet.address(6)]}})
+    run = internet.reach(other, "--workload", "tls", "--workload", "tcp-connect")
+    assert (
+        f"IPv6 to {other} ({internet.address(6)}) fails by tls: answered by a certificate of another name"
+        in run["text"]
+    )
+
+
+def test_without_ipv6_it_says_so_and_goes_on(internet: Internet) -> None:
+    internet.execute("h1", "sysctl", "-w", "net.ipv6.conf.all.disable_ipv6=1")
+    run = internet.reach(NAME, "--workload", "tcp-connect")
+    assert "IPv6 leads to no server from here; IPv4 from here is native." in run["text"]
+    assert statuses(run, "tcp-connect") == {"ipv4": {"ok"}}
+
+
+def test_addresses_of_this_machine_are_hidden(internet: Internet) -> None:
+    run = internet.reach(NAME, "--workload", "tcp-connect", "--workload", "ping", "--hide-addresses")
+    everything = "".join(
+        path.read_text(errors="replace") for path in (internet.folder / "run").rglob("*") if path.is_file()
+    )
+    [link] = internet.lab.topology.links_of("h1")
+    end = link.end_of("h1")
+    assert end.ipv4 is not None
+    assert end.ipv6 is not None
+    assert str(end.ipv4.ip) not in everything
+    assert str(end.ipv6.ip) not in everything
+    assert statuses(run, "tcp-connect") == {"ipv4": {"ok"}, "ipv6": {"ok"}}
+    assert internet.address(6) in everything

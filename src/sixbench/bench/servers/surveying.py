@@ -38,6 +38,10 @@ MOST_ADDRESSES = 8
 """Addresses of a name in one family that are tried."""
 ALWAYS_NEAR = ("loopback", "link-local")
 """The kinds of addresses that say nothing of the vantage point."""
+OFFERED = frozenset({"answered", "tls", "other-name"})
+"""The outcomes of what is offered, though it may be faulty: an untrusted certificate, or that of a portal."""
+HAS_ROUTE = ("route", "local")
+"""The outcomes of a route by which packets go. `local`: the server is this machine."""
 CANNOT = "cannot"
 """The outcome of an attempt that this machine does not allow."""
 
@@ -176,12 +180,12 @@ class _Surveying:
         first = _first_attempt(combinations)
         outcomes: dict[str, str] = {}
         for address in addresses[:MOST_ADDRESSES] if first is not None and len(addresses) > 1 else ():
-            if self._route(address).outcome == "route":
+            if self._route(address).outcome in HAS_ROUTE:
                 outcomes[address] = self._attempt(resolved.server, address, family, first, mine)
         pinned = next((address for address, outcome in outcomes.items() if outcome == "answered"), None)
         pinned = pinned or (addresses[0] if addresses else None)
         route = None if pinned is None else self._route(pinned)
-        source = None if route is None or route.outcome != "route" else route.source
+        source = None if route is None or route.outcome not in HAS_ROUTE else route.source
         return ServerAddresses(
             addresses=addresses,
             outcomes=outcomes,
@@ -225,7 +229,7 @@ def _lookup_outcome(lookup: Lookup) -> str:
     """`answered`, the code of an answer without addresses, or what else became of the question."""
     if lookup.outcome == "answered":
         return "answered" if lookup.addresses else (lookup.rcode or "answered")
-    return lookup.outcome
+    return lookup.outcome if lookup.rcode is ABSENT else lookup.rcode
 
 
 def _first_attempt(combinations: Sequence[Combination]) -> Combination | None:
@@ -275,7 +279,7 @@ def _why_left_out(combination: Combination, surveyed: SurveyedServer, cannot: Ma
     outcomes = surveyed.offers.get(offer_key(combination), {})
     if not outcomes:
         return _why_unreachable(surveyed)
-    if "answered" in outcomes.values() or _is_the_last(combination, surveyed):
+    if not OFFERED.isdisjoint(outcomes.values()) or _is_the_last(combination, surveyed):
         return None
     if all(outcome == CANNOT for outcome in outcomes.values()):
         return cannot.get(combination.workload.kind, "this machine cannot do it")
