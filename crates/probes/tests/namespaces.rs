@@ -137,9 +137,10 @@ impl Network {
         let network = Self { router: Namespace::new(), server: Namespace::new() };
         let (router, server) = (&network.router, &network.server);
         // Addresses are usable at once.
-        fs::write("/proc/sys/net/ipv6/conf/default/dad_transmits", "0").unwrap();
-        for namespace in [router, server] {
-            namespace.set("ipv6/conf/default/dad_transmits", "0");
+        for name in ["ipv6/conf/default/accept_dad", "ipv6/conf/all/accept_dad"] {
+            fs::write(format!("/proc/sys/net/{name}"), "0").unwrap();
+            router.set(name, "0");
+            server.set(name, "0");
         }
         ip(&["link", "add", "c0", "type", "veth", "peer", "name", "r0", "netns", &router.pid()]);
         router.run(&["ip", "link", "add", "r1", "type", "veth", "peer", "name", "s0", "netns", &server.pid()]);
@@ -288,8 +289,9 @@ fn hops_are_those_of_the_path() {
             }
             assert_eq!(hops[0]["answers"][0]["outcome"], "time-exceeded");
         }
-        network.router.run(&["ip", "route", "add", "prohibit", "203.0.113.0/24"]);
-        let prohibited = trace("203.0.113.1");
+        // Over IPv4 Linux sends this error once a second at most.
+        network.router.run(&["ip", "-6", "route", "add", "prohibit", "2001:db8:f::/48"]);
+        let prohibited = trace("2001:db8:f::1");
         assert_eq!(prohibited["ended"], "unreachable", "{prohibited}");
         network.router.run(&["ip", "route", "add", "blackhole", "203.0.113.128/25"]);
         let silent = trace("203.0.113.129");
