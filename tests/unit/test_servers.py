@@ -248,6 +248,15 @@ def test_the_third_refusal_in_a_row_ends_a_workload() -> None:
     assert sum(trial.path == "ipv6" for trial in run.trials) == 3
 
 
+def test_a_family_that_fails_twenty_times_is_decided() -> None:
+    agent = RecordedAgent(names=NAMES, outcomes={("tcp-connect", V6): "silence"})
+    planned = experiment("www.example.org", blocks=3)
+    planned = replace(planned, blocks=replace(planned.blocks, minimum=3, maximum=40, until="decided"))
+    run = measured(agent, planned)
+    assert sum(trial.path == "ipv6" for trial in run.trials) == 20
+    assert "SYN unanswered in 20 of 20" in servers.fault_sentences(run)[0]
+
+
 def test_a_server_that_asks_to_be_left_alone_is_left_alone() -> None:
     agent = RecordedAgent(names=NAMES, statuses={V4: 429})
     run = measured(agent, experiment("www.example.org", workloads="[http]", blocks=20))

@@ -21,7 +21,7 @@ from ..record import TrialTask, blank_record
 from ..trial import Outcome
 from .hiding import Hiding, hidden_survey
 from .probes import PROBERS
-from .probes.prober import Probed, RefusalCount, Target
+from .probes.prober import FailureCount, Probed, Target
 from .surveying import look_again, vantage_of
 
 
@@ -41,7 +41,7 @@ class ServerRunner:
     observer: Observer
     presence: Presence | None
     directory: tuple[int, int] | None
-    refusals: RefusalCount = field(default_factory=RefusalCount)
+    failures: FailureCount = field(default_factory=FailureCount)
     _agent: Agent | None = None
     _hiding: Hiding | None = None
 
@@ -63,7 +63,10 @@ class ServerRunner:
 
     def has_ended(self, combination: str) -> StopRule | None:
         """The rule by which a combination has no more trials. None: it goes on."""
-        return "refused" if self.refusals.ends(combination) else None
+        if self.failures.is_refused(combination):
+            return "refused"
+        is_decided = self.experiment.blocks.until is not None and self.failures.has_failed(combination)
+        return "decided" if is_decided else None
 
     def last_survey(self) -> Survey | None:
         """The survey with the addresses and the paths of the end of the run; None where they cannot be read."""
@@ -104,7 +107,7 @@ class ServerRunner:
             probed = prober.ask(agent, target, params)
         except AgentError as error:
             return replace(record, status="failed", reasons=[Reason(kind=ReasonKind.AGENT_FAILED, text=str(error))])
-        self.refusals.note(trial.combination.name, trial.path.name, probed)
+        self.failures.note(trial.combination.name, trial.path.name, probed)
         measured = prober.measurements(params, probed)
         reasons = [*measured.invalid, *_reasons(probed, found)]
         status: Status = "invalid" if reasons else "ok"

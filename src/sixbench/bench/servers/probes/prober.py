@@ -143,18 +143,33 @@ def waits_s(count: int, timeout_ns: int, interval_ns: int = PACE_NS) -> float:
     return (count + 1) * max(timeout_ns, interval_ns) / SECOND_NS + ROOM_S
 
 
-@dataclass(kw_only=True)
-class RefusalCount:
-    """Refusals of a server in a row, by combination and path."""
+MOST_REFUSALS = 3
+"""Trials in a row that were refused, after which a server is asked no more."""
+ENOUGH_FAILURES = 20
+"""Trials in a row of which none was answered, after which a family that fails is decided."""
 
-    most: int = 3
-    in_a_row: dict[tuple[str, str], int] = field(default_factory=dict)
+
+@dataclass(kw_only=True)
+class FailureCount:
+    """Trials in a row of which nothing was answered, by combination and path."""
+
+    refused: dict[tuple[str, str], int] = field(default_factory=dict)
+    failed: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def note(self, combination: str, path: str, probed: Probed) -> None:
-        """Counts a trial, or begins anew where it was not refused."""
+        """Counts a trial, or begins anew where something was answered."""
         key = (combination, path)
-        self.in_a_row[key] = self.in_a_row.get(key, 0) + 1 if probed.refused else 0
+        self.refused[key] = self.refused.get(key, 0) + 1 if probed.refused else 0
+        self.failed[key] = 0 if probed.answered else self.failed.get(key, 0) + 1
 
-    def ends(self, combination: str) -> bool:
+    def is_refused(self, combination: str) -> bool:
         """True if the server has refused often enough."""
-        return any(count >= self.most for (name, _), count in self.in_a_row.items() if name == combination)
+        return _reach(self.refused, combination, MOST_REFUSALS)
+
+    def has_failed(self, combination: str) -> bool:
+        """True if a path has failed often enough that more trials say no more."""
+        return _reach(self.failed, combination, ENOUGH_FAILURES)
+
+
+def _reach(counts: dict[tuple[str, str], int], combination: str, number: int) -> bool:
+    return any(count >= number for (name, _), count in counts.items() if name == combination)
