@@ -357,6 +357,7 @@ MEANING = {
     "servers-fast-ping",
     "servers-lab-parameter",
     "servers-lab-workload",
+    "servers-long-trials",
     "servers-native",
     "servers-none-takes",
     "servers-range",

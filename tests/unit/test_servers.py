@@ -380,3 +380,10 @@ def test_the_experiment_of_the_command_line_is_read() -> None:
     assert read.blocks.time_ns == 600 * 10**9
     assert replace(read.statistics, pool=None).margin == 0.05
     assert read.statistics.pool == "server"
+
+
+def test_hundreds_of_servers_are_one_experiment() -> None:
+    names = [server_of(f"s{number}.example") for number in range(900)]
+    read = read_experiment(parse_yaml(text_of(ReachOptions(servers=tuple(names))), "the command line"), MECHANISMS)
+    assert len(read.servers) == 900
+    assert read.blocks.minimum == 5

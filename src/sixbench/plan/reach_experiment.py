@@ -13,12 +13,15 @@ import yaml
 from ..model.errors import UsageError
 from ..model.quoting import visible
 from ..model.server import Server, why_no_server
+from .size_limits import MAX_TRIALS
 
 REACH = "reach"
 """The name of each such experiment."""
 
 WORKLOADS: tuple[Any, ...] = ("dns", "ping", "tcp-connect", "tls", {"http": {"version": ["1.1", "2", "3"]}})
 """What servers of the web and of others offer. What one does not offer is found out before the first trial."""
+_COMBINATIONS = 7
+"""The combinations of a server with these workloads."""
 FEWEST_BLOCKS = 5
 MOST_BLOCKS = 1000
 TIME = "2min"
@@ -60,7 +63,7 @@ def text_of(options: ReachOptions) -> str:
     title = f"IPv4 and IPv6 to {', '.join(names[:3])}" + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     blocks: Any = options.blocks
     if blocks is None:
-        blocks = {"min": FEWEST_BLOCKS, "max": MOST_BLOCKS}
+        blocks = {"min": FEWEST_BLOCKS, "max": _most_blocks(options)}
         if options.until is not None:
             blocks["until"] = options.until
         blocks["time"] = options.time or (TIME if options.until is None else DECIDED_TIME)
@@ -76,6 +79,12 @@ def text_of(options: ReachOptions) -> str:
         data["seed"] = options.seed
     text: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
     return text
+
+
+def _most_blocks(options: ReachOptions) -> int:
+    """As many blocks as an experiment may have with so many servers."""
+    workloads = len(options.workloads) if options.workloads is not None else _COMBINATIONS
+    return max(FEWEST_BLOCKS, min(MOST_BLOCKS, MAX_TRIALS // (2 * workloads * len(options.servers))))
 
 
 def _written(server: Server) -> Any:

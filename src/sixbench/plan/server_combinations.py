@@ -12,11 +12,15 @@ from ..model.server import SERVER_COLUMN, Server
 from ..model.topology import Family
 from ..model.workload import Workload
 from ..model.workloads import ping
+from ..model.workloads.common import COUNT, SECOND_NS, TIMEOUT
 from .combinations import MAX_COMBINATIONS, over_paths
 from .factors import Factors
 from .reader import Reader
 from .servers_file import SERVER_WORKLOADS, SERVERS
 from .workload_file import WorkloadTemplate, check_workload, constant_levels
+
+MOST: dict[str, int] = {COUNT.column: 20, ping.PAYLOAD.column: 1400, TIMEOUT.column: 30 * SECOND_NS}
+"""The largest values towards servers: a trial is short, and its packets are not fragmented."""
 
 
 def expand_to_servers(
@@ -40,6 +44,7 @@ def expand_to_servers(
                 params = _with_defaults(template, template.given(assignment))
                 check_workload(reader, template, params, families)
                 _check_pace(reader, template, params, server)
+                _check_limits(reader, template, params)
                 levels = {factors.by_key[key].column: assignment[key] for key in keys}
                 combinations.append(
                     Combination(
@@ -109,6 +114,16 @@ def _check_pace(reader: Reader, template: WorkloadTemplate, params: dict[str, Sc
         template.place_of(ping.PROBE_INTERVAL.name),
         f"{server.name} gets an echo request each 200ms at most; give interval: 200ms, or mine: true if it is yours",
     )
+
+
+def _check_limits(reader: Reader, template: WorkloadTemplate, params: dict[str, Scalar]) -> None:
+    """Notes parameters that are more than a server of others is asked for in one trial."""
+    for parameter in (COUNT, ping.PAYLOAD, TIMEOUT):
+        value = params.get(parameter.column)
+        most = MOST[parameter.column]
+        if isinstance(value, int) and value > most and template.kind.parameter(parameter.name) is not None:
+            words = f"{parameter.name} towards a server is at most {parameter.format(most)}"
+            reader.problem(template.place_of(parameter.name), words)
 
 
 def _check_distinct(reader: Reader, workloads: list[WorkloadTemplate], combinations: list[Combination]) -> None:
