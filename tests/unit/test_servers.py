@@ -387,3 +387,35 @@ def test_hundreds_of_servers_are_one_experiment() -> None:
     read = read_experiment(parse_yaml(text_of(ReachOptions(servers=tuple(names))), "the command line"), MECHANISMS)
     assert len(read.servers) == 900
     assert read.blocks.minimum == 5
+
+
+RUNS = 100
+TIMES = {"tcp-connect": "connect_p50", "tls": "handshake_p50", "http": "first_byte_p50"}
+
+
+def answers_of(truth: float, seed: int) -> dict[str, tuple[float, float, str]]:
+    """The interval of each time's ratio and the verdict, of a run to a server at 20 ms over IPv4 with up to 0.5 ms of
+    random delay each way, and at that ratio over IPv6."""
+    drawn = random.Random(f"{truth}/{seed}")
+    agent = RecordedAgent(
+        names=NAMES,
+        rtt_ns=lambda address: round(MS * (20 * (truth if ":" in address else 1) + drawn.uniform(0, 0.5))),
+    )
+    run = measured(agent, experiment("www.example.org", workloads="[tcp-connect, tls, http]", blocks=12))
+    findings = [finding for finding in analyse(run).findings if TIMES[finding.workload] == finding.metric]
+    return {
+        finding.workload: (finding.ci_low or 0, finding.ci_high or 0, finding.direction or "") for finding in findings
+    }
+
+
+@pytest.mark.parametrize("ipv6_ms", [20.0, 21.0, 23.0, 26.0])
+def test_intervals_hold_the_truth_as_often_as_they_say(ipv6_ms: float) -> None:
+    truth = ipv6_ms / 20
+    runs = [answers_of(truth, seed) for seed in range(RUNS)]
+    for name in TIMES:
+        # The random delay is added to both, and its mean of 0.25 ms brings the ratio that much nearer to one.
+        actual = (ipv6_ms + 0.25) / 20.25
+        held = sum(run[name][0] <= actual <= run[name][1] for run in runs)
+        assert 90 <= held <= 100, name
+        found = sum(bool(run[name][2]) for run in runs)
+        assert found <= 5 if truth == 1 else found >= 95, name
