@@ -62,7 +62,9 @@ class RecordedAgent:
         for kind in request.types or []:
             found = self.names.get(request.name, {}).get(kind, [])
             item: dict[str, Any] = {"type": kind, "outcome": "answered", "elapsed_ns": 2 * MS}
-            if isinstance(found, list):
+            if kind == "HTTPS":
+                item |= {"rcode": "NOERROR", "https": [{"alpn": found}] if found else []}
+            elif isinstance(found, list):
                 item |= {"rcode": "NOERROR", "addresses": found}
             elif found.isupper():
                 item |= {"rcode": found}

@@ -157,6 +157,16 @@ def test_what_no_family_offers_is_left_out() -> None:
     assert {trial.levels["version"] for trial in run.trials} == {"1.1", "2"}
 
 
+def test_http3_that_is_announced_and_blocked_is_a_fault() -> None:
+    names = {"www.example.org": NAMES["www.example.org"] | {"HTTPS": ["h3", "h2"]}}
+    agent = RecordedAgent(names=names, outcomes={("http 3", V4): "silence", ("http 3", V6): "silence"})
+    run = measured(agent, experiment("www.example.org", workloads='[{http: {version: ["2", "3"]}}]'))
+    assert servers.fault_sentences(run) == [
+        "www.example.org announces HTTP/3 in its HTTPS record, and UDP does not lead to it: silence over IPv4 and silence "
+        "over IPv6."
+    ]
+
+
 def survey_of(run: Run) -> Survey:
     survey = run.manifest.environment.survey
     assert survey is not None

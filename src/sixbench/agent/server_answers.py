@@ -120,6 +120,12 @@ class ResolverAddress(Form):
     port: Natural
 
 
+class ServiceBinding(Form):
+    """A record of the type HTTPS (RFC 9460)."""
+
+    alpn: Annotated[list[Name], Field(max_length=100)] = ABSENT
+
+
 class Lookup(Probe):
     """The look-up of one type of records."""
 
@@ -131,6 +137,7 @@ class Lookup(Probe):
     ttl_s: Natural = ABSENT
     canonical_name: Name = ABSENT
     addresses: Annotated[list[Name], Field(max_length=MOST_ATTEMPTS)] = ABSENT
+    https: Annotated[list[ServiceBinding], Field(max_length=MOST_ATTEMPTS)] = ABSENT
     strays: Natural = ABSENT
 
 

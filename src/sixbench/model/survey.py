@@ -130,6 +130,7 @@ class SurveyedServer:
         families: by name, `ipv4` and `ipv6`.
         offers: by workload (of HTTP with the version, such as `http 3`) and family, the outcome of a first attempt.
         left_out: by workload, why it has no trials.
+        announced: the protocols that its HTTPS records name (ALPN, RFC 9460).
         mine: whether there may be more than one connection a second.
     """
 
@@ -137,6 +138,7 @@ class SurveyedServer:
     families: dict[str, ServerAddresses] = field(default_factory=dict)
     offers: dict[str, dict[str, str]] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
+    announced: tuple[str, ...] = ()
     mine: bool = False
 
 

@@ -220,6 +220,7 @@ def fault_sentences(run: Run) -> list[str]:
     attempts = _attempts(run)
     sentences: list[str] = []
     for server in survey.servers:
+        sentences += _of_announced(server)
         for family, found in server.families.items():
             sentences += _of_addresses(server.label, family, found)
         for (label, workload, family), seen in attempts.items():
@@ -327,6 +328,17 @@ def _of_addresses(label: str, family: str, found: ServerAddresses) -> list[str]:
         )
     sentences += _of_path_mtu(label, name, found)
     return sentences
+
+
+def _of_announced(server: SurveyedServer) -> list[str]:
+    """That HTTP/3 is announced, and no family answers it."""
+    if "h3" not in server.announced or f"{http.KIND.name} 3" not in server.left_out:
+        return []
+    outcomes = server.offers.get(f"{http.KIND.name} 3", {})
+    texts = [f"{outcome} over {FAMILIES[family]}" for family, outcome in outcomes.items() if family in FAMILIES]
+    return [
+        f"{server.label} announces HTTP/3 in its HTTPS record, and UDP does not lead to it: {words.listing(texts)}."
+    ]
 
 
 def _of_path_mtu(label: str, name: str, found: ServerAddresses) -> list[str]:

@@ -42,6 +42,8 @@ OFFERED = frozenset({"answered", "tls", "other-name"})
 """The outcomes of what is offered, though it may be faulty: an untrusted certificate, or that of a portal."""
 HAS_ROUTE = ("route", "local")
 """The outcomes of a route by which packets go. `local`: the server is this machine."""
+SERVICE = "HTTPS"
+"""The type of record by which a name announces its protocols."""
 CANNOT = "cannot"
 """The outcome of an attempt that this machine does not allow."""
 
@@ -53,6 +55,7 @@ class _Resolved:
     server: Server
     lookups: dict[Family, Lookup | None]
     addresses: dict[Family, tuple[str, ...]]
+    announced: tuple[str, ...] = ()
 
 
 def take_survey(agent: Agent, experiment: Experiment) -> Survey:
@@ -117,7 +120,7 @@ def _resolve(agent: Agent, server: Server, experiment: Experiment, families: Seq
         return _Resolved(server=server, lookups=dict.fromkeys(families), addresses=own)
     request = ResolveRequest(
         name=server.name,
-        types=[RECORDS[family] for family in families],
+        types=[*(RECORDS[family] for family in families), SERVICE],
         resolver=resolver_of(experiment.resolver),
         timeout_ns=TIMEOUT_NS,
     )
@@ -126,6 +129,7 @@ def _resolve(agent: Agent, server: Server, experiment: Experiment, families: Seq
     return _Resolved(
         server=server,
         lookups=lookups,
+        announced=_announced(answers.get(SERVICE)),
         addresses={
             family: tuple(lookup.addresses or ()) if lookup is not None and lookup.outcome == "answered" else ()
             for family, lookup in lookups.items()
@@ -170,7 +174,9 @@ class _Surveying:
                 for family in resolved.addresses
                 if (found := families[family_name(family)]).is_reachable and found.address is not None
             }
-        return SurveyedServer(label=server.label, families=families, offers=offers, mine=mine)
+        return SurveyedServer(
+            label=server.label, families=families, offers=offers, announced=resolved.announced, mine=mine
+        )
 
     def _family(
         self, family: Family, resolved: _Resolved, combinations: Sequence[Combination], mine: bool
@@ -223,6 +229,13 @@ class _Surveying:
             self.cannot.setdefault(combination.workload.kind, str(error))
             return CANNOT
         return next((attempt.outcome for attempt in probed.attempts), "silence")
+
+
+def _announced(lookup: Lookup | None) -> tuple[str, ...]:
+    """The protocols that the HTTPS records of a name announce."""
+    if lookup is None or lookup.https is ABSENT:
+        return ()
+    return tuple(dict.fromkeys(name for record in lookup.https for name in record.alpn or ()))
 
 
 def _lookup_outcome(lookup: Lookup) -> str:
