@@ -162,8 +162,8 @@ def test_http3_that_is_announced_and_blocked_is_a_fault() -> None:
     agent = RecordedAgent(names=names, outcomes={("http 3", V4): "silence", ("http 3", V6): "silence"})
     run = measured(agent, experiment("www.example.org", workloads='[{http: {version: ["2", "3"]}}]'))
     assert servers.fault_sentences(run) == [
-        "www.example.org announces HTTP/3 in its HTTPS record, and UDP does not lead to it: silence over IPv4 and silence "
-        "over IPv6."
+        "www.example.org announces HTTP/3 in its HTTPS record, and UDP does not lead to it: silence over IPv4 and "
+        "silence over IPv6."
     ]
 
 
