@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 from lab.networks import execute
+from lab.unprivileged import run_as_nobody
 
 from sixbench.agent import AgentHub
 from sixbench.bench.laboratory import Laboratory
@@ -57,28 +59,47 @@ class Internet:
         as_user = [] if os.geteuid() == 0 else ["-U", "--preserve-credentials"]
         return ["nsenter", "-t", str(self.lab.agents[node].pid), "-n", *as_user, *map(str, words)]
 
-    def reach(self, *arguments: str, blocks: int = 3) -> dict[str, Any]:
-        """The run's directory as data: manifest, trials and the terminal's report."""
-        directory = self.folder / "run"
-        shutil.rmtree(directory, ignore_errors=True)
-        resolver = self.address(4)
-        words = ["reach", *arguments, "--resolver", resolver, "--blocks", str(blocks), "--mine", "-q"]
-        words += ["--out", str(directory)]
+    def words(self, *arguments: str, blocks: int = 3) -> list[str]:
+        """The arguments of the command."""
+        return ["reach", *arguments, "--resolver", self.address(4), "--blocks", str(blocks), "--mine", "-q"]
+
+    @property
+    def trusted(self) -> str:
+        """The file with the certificate that is trusted."""
+        return str(self.folder / "ca.pem")
+
+    def sixbench(self, *arguments: str) -> str:
+        """What a command at the client prints."""
         done = subprocess.run(
-            self.within("h1", sys.executable, "-m", "sixbench", *words),
+            self.within("h1", sys.executable, "-m", "sixbench", *arguments),
             capture_output=True,
             text=True,
             timeout=TIMEOUT_S,
             check=False,
-            env=os.environ | {"SSL_CERT_FILE": str(self.folder / "ca.pem")},
+            env=os.environ | {"SSL_CERT_FILE": self.trusted},
         )
         assert done.returncode == 0, done.stdout + done.stderr
-        return {
-            "text": " ".join(done.stdout.split()),
-            "manifest": json.loads((directory / "manifest.json").read_text()),
-            "trials": [json.loads(path.read_text()) for path in sorted(directory.glob("trials/*/trial.json"))],
-            "findings": json.loads((directory / "findings.json").read_text()),
-        }
+        return done.stdout
+
+    def reach(self, *arguments: str, blocks: int = 3, name: str = "run") -> dict[str, Any]:
+        """The run's directory as data: manifest, trials and the terminal's report."""
+        directory = self.folder / name
+        text = self.sixbench(*self.words(*arguments, blocks=blocks), "--out", str(directory))
+        return read(directory) | {"text": " ".join(text.split())}
+
+
+def read(directory: Path) -> dict[str, Any]:
+    """A run directory as data."""
+    return {
+        "manifest": json.loads((directory / "manifest.json").read_text()),
+        "trials": read_trials(directory),
+        "findings": json.loads((directory / "findings.json").read_text()),
+    }
+
+
+def read_trials(directory: Path) -> list[dict[str, Any]]:
+    """The records of a run."""
+    return [json.loads(path.read_text()) for path in sorted(directory.glob("trials/*/trial.json"))]
 
 
 @pytest.fixture
@@ -227,3 +248,51 @@ def test_addresses_of_this_machine_are_hidden(internet: Internet) -> None:
     assert str(end.ipv6.ip) not in everything
     assert statuses(run, "tcp-connect") == {"ipv4": {"ok"}, "ipv6": {"ok"}}
     assert internet.address(6) in everything
+
+
+def test_it_needs_no_root(internet: Internet, nobodys_directory: Path) -> None:
+    (nobodys_directory / "ca.pem").write_bytes((internet.folder / "ca.pem").read_bytes())
+    words = internet.words(NAME, "--workload", "ping", "--workload", "tcp-connect", "--workload", "tls", blocks=2)
+    done = run_as_nobody(
+        nobodys_directory,
+        *words,
+        "--out",
+        str(nobodys_directory / "run"),
+        within=internet.within("h1"),
+        SSL_CERT_FILE=str(nobodys_directory / "ca.pem"),
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    run = read(nobodys_directory / "run")
+    assert run["manifest"]["environment"]["privileges"] == "user"
+    for workload in ("ping", "tcp-connect", "tls"):
+        assert statuses(run, workload) == {"ipv4": {"ok"}, "ipv6": {"ok"}}, workload
+
+
+def test_runs_are_compared_and_monitored_as_any_other(internet: Internet) -> None:
+    internet.reach(NAME, "--workload", "tcp-connect", name="first")
+    internet.reach(NAME, "--workload", "tcp-connect", name="second")
+    compared = internet.sixbench("compare", str(internet.folder / "first"), str(internet.folder / "second"), "--json")
+    assert "connect_p50" in compared
+    watch = internet.folder / "watch"
+    words = internet.words(NAME, "--workload", "tcp-connect", blocks=2)
+    shown = json.loads(internet.sixbench("monitor", str(watch), "--quiet", "--json", "--", *words))
+    assert [occurrence["state"] for occurrence in shown["occurrences"]] == ["complete"]
+
+
+def test_an_interrupted_run_goes_on_with_the_addresses_that_it_had(internet: Internet) -> None:
+    directory = internet.folder / "run"
+    words = internet.words(NAME, "--workload", "tcp-connect", blocks=40)
+    command = internet.within("h1", sys.executable, "-m", "sixbench", *words, "--out", str(directory))
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        while process.poll() is None and len(list(directory.glob("trials/*/trial.json"))) < 3:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        process.wait(TIMEOUT_S)
+    before = len(read_trials(directory))
+    assert 3 <= before < 80
+    internet.zone({NAME: {"A": ["198.18.1.77"], "AAAA": [internet.address(6)]}})
+    text = " ".join(internet.sixbench("resume", str(directory), "-q").split())
+    trials = read_trials(directory)
+    assert len(trials) == 80
+    assert {trial["evidence"]["server"] for trial in trials} == {internet.address(4), internet.address(6)}
+    assert f"{NAME} has other IPv4 addresses at the end of the run (198.18.1.77)" in text
