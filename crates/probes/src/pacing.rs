@@ -108,7 +108,7 @@ impl<'a> Schedule<'a> {
     }
 
     /// Waits for the next attempt, and returns the time at which it begins.
-    pub fn next(&mut self) -> u64 {
+    pub fn wait_for_next(&mut self) -> u64 {
         let begin_ns = self.pacer.wait(self.address, self.due_ns, self.is_mine);
         self.due_ns = begin_ns + self.interval_ns;
         begin_ns

@@ -160,10 +160,9 @@ impl Network {
             ip(&["address", "add", address, "dev", "c0"]);
         }
         ip(&["link", "set", "c0", "up"]);
-        for (family, client, server_side) in [
-            ("-4", "198.51.100.1", "192.0.2.1"),
-            ("-6", "2001:db8:1::1", "2001:db8:2::1"),
-        ] {
+        for (family, client, server_side) in
+            [("-4", "198.51.100.1", "192.0.2.1"), ("-6", "2001:db8:1::1", "2001:db8:2::1")]
+        {
             ip(&[family, "route", "add", "default", "via", client]);
             server.run(&["ip", family, "route", "add", "default", "via", server_side]);
         }
@@ -194,8 +193,15 @@ fn a_narrow_link_that_says_so_is_found() {
         for (address, router) in SERVERS.iter().zip(["198.51.100.1", "2001:db8:1::1"]) {
             for by in ["udp", "icmp"] {
                 let result = path_mtu_of(address, by, TIMEOUT_NS);
-                assert_eq!((&result["outcome"], &result["mtu_bytes"]), (&json!("answered"), &json!(1_480)), "{by}: {result}");
-                assert_eq!((&result["packet_too_big"], &result["interface_mtu_bytes"]), (&json!("came"), &json!(1_500)));
+                assert_eq!(
+                    (&result["outcome"], &result["mtu_bytes"]),
+                    (&json!("answered"), &json!(1_480)),
+                    "{by}: {result}"
+                );
+                assert_eq!(
+                    (&result["packet_too_big"], &result["interface_mtu_bytes"]),
+                    (&json!("came"), &json!(1_500))
+                );
                 assert_eq!(result["reports"][0], json!({"from": router, "mtu_bytes": 1_480, "probe_bytes": 1_500}));
             }
         }
@@ -211,7 +217,11 @@ fn a_link_that_swallows_long_packets_is_found_by_silence() {
         for address in SERVERS {
             for by in ["udp", "icmp"] {
                 let result = path_mtu_of(address, by, IMPATIENT_NS);
-                assert_eq!((&result["outcome"], &result["mtu_bytes"]), (&json!("answered"), &json!(1_484)), "{by}: {result}");
+                assert_eq!(
+                    (&result["outcome"], &result["mtu_bytes"]),
+                    (&json!("answered"), &json!(1_484)),
+                    "{by}: {result}"
+                );
                 assert_eq!((&result["packet_too_big"], &result["reports"]), (&json!("never"), &json!([])), "{result}");
             }
         }
@@ -274,7 +284,7 @@ fn hops_are_those_of_the_path() {
         let network = Network::new(1_500, 1_500);
         let trace = |address: &str| {
             let request = json!({"address": address, "timeout_ns": IMPATIENT_NS, "max_silent": 2, "flow": 40_000});
-            json!(route::run(&serde_json::from_value(request).unwrap()).unwrap())
+            json!(route::run(&serde_json::from_value(request).unwrap(), &Pacer::default()).unwrap())
         };
         for (address, router) in SERVERS.iter().zip(["198.51.100.1", "2001:db8:1::1"]) {
             let result = trace(address);

@@ -23,9 +23,7 @@ pub const MAX_HEAD_BYTES: u32 = 64 << 10;
 /// The request for the object, with its URI in full where the version has no header for the host.
 pub fn request<B>(plan: &Plan, body: B) -> Tried<Request<B>> {
     let builder = match plan.overs {
-        Overs::Clear | Overs::One => {
-            Request::get(&plan.path).header(HOST, &plan.authority).header(CONNECTION, "close")
-        }
+        Overs::Clear | Overs::One => Request::get(&plan.path).header(HOST, &plan.authority).header(CONNECTION, "close"),
         _ => Request::get(format!("https://{}{}", plan.authority, plan.path)),
     };
     let built = builder.header(AGENT, USER_AGENT).header(ACCEPT, "*/*").body(body);
