@@ -1,4 +1,4 @@
-//! What strangers answer to probes: messages of DNS, what ICMP errors quote, echoes, and heads of HTTP.
+//! Answers of strangers to probes: messages of DNS, what ICMP errors quote, echoes, and heads of HTTP.
 
 use std::time::{Duration, SystemTime};
 

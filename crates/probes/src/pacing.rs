@@ -1,5 +1,5 @@
-//! Politeness: two attempts at one server are at least a second apart, whichever requests they are of, and a server that
-//! asked for it is left alone.
+//! Politeness: two attempts at one server are at least a second apart, whichever requests they are of, and a server
+//! that asked for it is left alone.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

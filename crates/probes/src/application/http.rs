@@ -30,7 +30,7 @@ pub fn request<B>(plan: &Plan, body: B) -> Tried<Request<B>> {
     built.map_err(|error| Ending::because(Outcome::Protocol, error.to_string()))
 }
 
-/// By HTTP/1.1.
+/// Fetches the object by HTTP/1.1.
 pub async fn by_one(
     plan: &Plan,
     stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
@@ -49,7 +49,7 @@ pub async fn by_one(
     read(plan, response, attempt).await
 }
 
-/// By HTTP/2.
+/// Fetches the object by HTTP/2.
 pub async fn by_two(
     plan: &Plan,
     stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
