@@ -63,7 +63,7 @@ impl Probes {
 
     /// The routers on the way.
     pub fn route(&self, request: RouteRequest) -> std::result::Result<Job, Error> {
-        self.begin(move |_| route::run(&request))
+        self.begin(move |pacer| route::run(&request, pacer))
     }
 
     /// The largest packet that arrives.

@@ -2,8 +2,8 @@
 //! namespace.
 //!
 //! This crate holds the conversation ([`Client`]), its messages ([`message`]), and the contents of a [`Link`], a
-//! [`Queue`], a [`Route`] and an [`Address`]. Acting on them does not belong here. Called by `agent`, `services`, `plane` and
-//! `traffic`.
+//! [`Queue`], a [`Route`] and an [`Address`]. Acting on them does not belong here. Called by `agent`, `services`,
+//! `plane`, `probes` and `traffic`.
 //!
 //! `netlink-packet-route` 0.34 with `netlink-packet-core` answers the same questions without an async runtime on Rust
 //! 1.85 (`rtnetlink` needs Tokio, and `neli` 32 packages), but it is 34,000 lines for the twelve attributes that are

@@ -48,7 +48,7 @@ pub enum Outcome {
     NotOffered,
     /// The server closed without an answer.
     Closed,
-    /// What came is not of the protocol.
+    /// The answer is not of the protocol.
     Protocol,
 }
 

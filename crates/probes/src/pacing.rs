@@ -1,5 +1,5 @@
-//! Politeness: two attempts at one server are at least a second apart, whichever requests they are of, and a server that
-//! asked for it is left alone.
+//! Politeness: two attempts at one server are at least a second apart, whichever requests they are of, and a server
+//! that asked for it is left alone.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -108,7 +108,7 @@ impl<'a> Schedule<'a> {
     }
 
     /// Waits for the next attempt, and returns the time at which it begins.
-    pub fn next(&mut self) -> u64 {
+    pub fn wait_for_next(&mut self) -> u64 {
         let begin_ns = self.pacer.wait(self.address, self.due_ns, self.is_mine);
         self.due_ns = begin_ns + self.interval_ns;
         begin_ns

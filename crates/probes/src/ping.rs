@@ -90,8 +90,7 @@ pub struct Reply {
 /// `bad-params` of a request that is out of bounds, `system` where the kernel gives no such socket.
 pub fn run(request: &PingRequest, pacer: &Pacer) -> Result<PingResult> {
     let PingRequest { address, source, mine, .. } = *request;
-    let asked =
-        AskedRepeats { count: request.count, interval_ns: request.interval_ns, timeout_ns: request.timeout_ns };
+    let asked = AskedRepeats { count: request.count, interval_ns: request.interval_ns, timeout_ns: request.timeout_ns };
     let repeats = asked.checked(if mine { 0 } else { LEAST_INTERVAL_NS }, DEFAULT_TIMEOUT_NS)?;
     let payload_bytes =
         limits::within("payload_bytes", request.payload_bytes.unwrap_or(DEFAULT_PAYLOAD_BYTES), PAYLOADS_BYTES)?;
@@ -105,8 +104,7 @@ pub fn run(request: &PingRequest, pacer: &Pacer) -> Result<PingResult> {
     if let Err(error) = socket.connect(&local::peer(address, 0, source).into()) {
         return Ok(PingResult::unsent(&repeats, &error));
     }
-    // Not two requests at once may begin here.
-    let begin_ns = pacer.wait(address, 0, true);
+    let begin_ns = pacer.wait(address, 0, mine);
     let mut pinging = Pinging {
         socket,
         address,
@@ -235,7 +233,8 @@ impl Pinging {
     fn expire(&mut self, timeout_ns: u64) {
         let now_ns = clock::monotonic_ns();
         let is_over = |waiting: &Waiting| now_ns.saturating_sub(waiting.begun_ns) >= timeout_ns;
-        let over: Vec<u16> = self.waiting.iter().filter(|(_, one)| is_over(one)).map(|(&sequence, _)| sequence).collect();
+        let over: Vec<u16> =
+            self.waiting.iter().filter(|(_, one)| is_over(one)).map(|(&sequence, _)| sequence).collect();
         for sequence in over {
             if let Some(waiting) = self.waiting.remove(&sequence) {
                 self.end(sequence, &waiting, Ending::of(Outcome::Silence), None, None);
@@ -256,7 +255,10 @@ impl Pinging {
                 Entry::Error { icmp, meaning, quote, received_realtime_ns } => {
                     // It begins with the header of the request.
                     let sequence = quote.get(6..8).and_then(|bytes| bytes.first_chunk()).copied();
-                    match sequence.map(u16::from_be_bytes).and_then(|number| Some((number, self.waiting.remove(&number)?))) {
+                    match sequence
+                        .map(u16::from_be_bytes)
+                        .and_then(|number| Some((number, self.waiting.remove(&number)?)))
+                    {
                         Some((sequence, waiting)) => {
                             let ending = Ending::by_icmp(icmp, meaning);
                             self.end(sequence, &waiting, ending, received_realtime_ns, None);
@@ -297,7 +299,14 @@ impl Pinging {
         }
     }
 
-    fn answered(&mut self, sequence: u16, waiting: &Waiting, received: Option<u64>, is_kernels: bool, hops: Option<u8>) {
+    fn answered(
+        &mut self,
+        sequence: u16,
+        waiting: &Waiting,
+        received: Option<u64>,
+        is_kernels: bool,
+        hops: Option<u8>,
+    ) {
         self.end(sequence, waiting, Ending::of(Outcome::Answered), received, hops);
         if let (false, Some(reply)) = (is_kernels, self.replies.last_mut()) {
             reply.kernel_stamps = false;

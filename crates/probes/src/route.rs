@@ -20,6 +20,7 @@ use crate::error_queue::{self, Entry};
 use crate::limits::{self, SECOND_NS};
 use crate::local::{self, LocalEnd};
 use crate::outcome::{Ending, Icmp, Meaning};
+use crate::pacing::Pacer;
 use crate::stream::wait_for;
 
 const DEFAULT_TIMEOUT_NS: u64 = SECOND_NS;
@@ -128,7 +129,7 @@ impl HopAnswer {
 ///
 /// # Errors
 /// `bad-params` of a request that is out of bounds, `system` where the kernel refuses the means.
-pub fn run(request: &RouteRequest) -> Result<RouteResult> {
+pub fn run(request: &RouteRequest, pacer: &Pacer) -> Result<RouteResult> {
     let port = limits::port(request.port.unwrap_or(DEFAULT_PORT))?;
     let max_hops = limits::within("max_hops", request.max_hops.unwrap_or(DEFAULT_HOPS), 1..=64)?;
     let probes = limits::within("probes", request.probes.unwrap_or(DEFAULT_PROBES), 1..=10)?;
@@ -150,6 +151,7 @@ pub fn run(request: &RouteRequest) -> Result<RouteResult> {
     prepare(&socket, request.address)?;
     let local = LocalEnd::of(&socket);
     let mut tracing = Tracing { socket, address: request.address, token, probes: probes as usize, timeout_ns, sent: 0 };
+    pacer.wait(request.address, 0, false);
     let (mut hops, mut silent) = (Vec::new(), 0);
     for hop_limit in 1..=max_hops as u8 {
         let hop = match tracing.hop(hop_limit)? {
@@ -348,7 +350,7 @@ mod tests {
         for address in ["127.0.0.1", "::1"] {
             // Nothing is known to listen there, and if something does it is reached as well.
             let request = json!({"address": address, "timeout_ns": 5_000_000_000_u64, "probes": 2});
-            let result = json!(run(&serde_json::from_value(request).unwrap()).unwrap());
+            let result = json!(run(&serde_json::from_value(request).unwrap(), &Pacer::default()).unwrap());
             assert_eq!((&result["ended"], &result["source"]), (&json!("reached"), &json!(address)), "{result}");
             let answers = result["hops"][0]["answers"].as_array().unwrap();
             assert_eq!(answers.len(), 2);
@@ -365,7 +367,7 @@ mod tests {
             json!({"address": "::1", "port": 0}),
             json!({"address": "::1", "source": "127.0.0.1"}),
         ] {
-            assert!(run(&serde_json::from_value(wrong).unwrap()).is_err());
+            assert!(run(&serde_json::from_value(wrong).unwrap(), &Pacer::default()).is_err());
         }
     }
 

@@ -27,7 +27,9 @@ pub struct Attempt {
     pub socket: std::result::Result<Socket, Ending>,
     /// This end.
     pub local: LocalEnd,
-    /// Time until the connection was there, or until it failed.
+    /// Time at which it began.
+    pub begun_ns: u64,
+    /// Time from there until the connection was there, or until it failed.
     pub elapsed_ns: u64,
     /// The kernel's account of the handshake.
     pub handshake: Handshake,
@@ -73,7 +75,7 @@ pub fn connect(peer: SocketAddr, source: Option<LocalAddress>, timeout_ns: u64) 
         None => Handshake::of(&info),
         Some(_) => Handshake { retransmits: info.retransmits, ..Handshake::default() },
     };
-    Ok(Attempt { socket: ending.map_or(Ok(socket), Err), local, elapsed_ns, handshake })
+    Ok(Attempt { socket: ending.map_or(Ok(socket), Err), local, begun_ns, elapsed_ns, handshake })
 }
 
 /// Waits for the end of the handshake. Absent where it succeeded.
@@ -110,6 +112,7 @@ impl Attempt {
         Self {
             socket: Err(ending),
             local: LocalEnd::default(),
+            begun_ns,
             elapsed_ns: clock::monotonic_ns() - begun_ns,
             handshake: Handshake::default(),
         }

@@ -62,15 +62,15 @@ pub struct TcpConnectAttempt {
 /// refuses the means.
 pub fn run(request: &TcpConnectRequest, pacer: &Pacer) -> Result<TcpConnectResult> {
     let TcpConnectRequest { address, port, source, mine, .. } = *request;
-    let asked =
-        AskedRepeats { count: request.count, interval_ns: request.interval_ns, timeout_ns: request.timeout_ns };
+    let asked = AskedRepeats { count: request.count, interval_ns: request.interval_ns, timeout_ns: request.timeout_ns };
     let repeats = asked.checked(least_interval_ns(mine), DEFAULT_TIMEOUT_NS)?;
     local::check_families(address, source)?;
     let peer = local::peer(address, limits::port(port)?, source);
     let mut schedule = Schedule::new(pacer, address, &repeats, mine);
     let attempts = (0..repeats.count).map(|_| {
-        let begun_ns = schedule.next();
-        let Attempt { socket, local, elapsed_ns, handshake } = stream::connect(peer, source, repeats.timeout_ns)?;
+        schedule.wait_for_next();
+        let connected = stream::connect(peer, source, repeats.timeout_ns)?;
+        let Attempt { socket, local, begun_ns, elapsed_ns, handshake } = connected;
         let ending = socket.map_or_else(|ending| ending, |_| Ending::of(Outcome::Answered));
         let elapsed_ns = (ending.outcome != Outcome::Silence).then_some(elapsed_ns);
         Ok(TcpConnectAttempt { begun_ns, ending, elapsed_ns, local, handshake })
@@ -96,8 +96,7 @@ mod tests {
         for address in [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()] {
             let listener = TcpListener::bind((address, 0)).unwrap();
             let port = listener.local_addr().unwrap().port();
-            let params =
-                json!({"address": address, "port": port, "count": 3, "interval_ns": 0, "mine": true, "source": address});
+            let params = json!({"address": address, "port": port, "count": 3, "interval_ns": 0, "mine": true, "source": address});
             let result = run_with(params.clone()).unwrap();
             let attempts = result["attempts"].as_array().unwrap();
             assert_eq!(attempts.len(), 3);

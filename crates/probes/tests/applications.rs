@@ -23,7 +23,7 @@ const NAME: &str = "www.example.org";
 const CHAIN_BYTES: usize = 1_536;
 /// A time limit that no right answer on loopback reaches, however busy the machine is.
 const PATIENT_NS: u64 = 30_000_000_000;
-const IMPATIENT_NS: u64 = 300_000_000;
+const IMPATIENT_NS: u64 = 2_000_000_000;
 
 /// A file of the authority of these servers, which is gone with this.
 struct Roots(PathBuf);
@@ -68,7 +68,8 @@ fn lab_server(version: &str, tls: &str, object_bytes: u64) -> (Box<dyn Server>, 
         logs,
         progress,
     };
-    let params = json!({"count": 1, "version": version, "tls": tls, "object_bytes": object_bytes, "timeout_ns": PATIENT_NS});
+    let params =
+        json!({"count": 1, "version": version, "tls": tls, "object_bytes": object_bytes, "timeout_ns": PATIENT_NS});
     let server = http.serve(&endpoint, &params, &Cancel::default()).unwrap();
     let pem = server.certificate().map(certificates::pem).unwrap_or_default();
     (server, Roots::of(&pem), name::of_trial(&TOKEN))
@@ -76,13 +77,19 @@ fn lab_server(version: &str, tls: &str, object_bytes: u64) -> (Box<dyn Server>, 
 
 #[test]
 fn objects_come_by_all_versions() {
-    for (version, tls, alpn) in [("1.1", "1.3", "http/1.1"), ("2", "1.3", "h2"), ("3", "1.3", "h3"), ("1.1", "none", "")] {
+    for (version, tls, alpn) in
+        [("1.1", "1.3", "http/1.1"), ("2", "1.3", "h2"), ("3", "1.3", "h3"), ("1.1", "none", "")]
+    {
         let (server, roots, name) = lab_server(version, tls, 3_000);
         let attempt = run(json!({
             "workload": "http", "version": version, "clear": tls == "none", "port": server.port(), "server_name": name,
             "path": "/3000", "roots": {"file": roots.0},
         }));
-        assert_eq!((&attempt["outcome"], &attempt["status"]), (&json!("answered"), &json!(200)), "{version}: {attempt}");
+        assert_eq!(
+            (&attempt["outcome"], &attempt["status"]),
+            (&json!("answered"), &json!(200)),
+            "{version}: {attempt}"
+        );
         assert_eq!((&attempt["body_bytes"], &attempt["body_whole"]), (&json!(3_000), &json!(true)));
         assert_eq!((&attempt["source"], &attempt["interface"]), (&json!(LOOPBACK), &json!("lo")));
         assert!(attempt["first_byte_ns"].as_u64() <= attempt["total_ns"].as_u64());
@@ -200,7 +207,8 @@ fn a_certificate_of_another_name_is_a_portal() {
 
 #[test]
 fn a_server_that_asks_for_it_is_left_alone() {
-    let answer: &[u8] = b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 120\r\nServer: t\x1b[2J\r\nContent-Length: 0\r\n\r\n";
+    let answer: &[u8] =
+        b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 120\r\nServer: t\x1b[2J\r\nContent-Length: 0\r\n\r\n";
     let (address, roots) = tls_server(NAME, answering(answer));
     let pacer = Pacer::default();
     let params = json!({
@@ -291,9 +299,8 @@ fn peers_that_speak_nothing_of_it_have_a_word() {
 fn http_3_that_is_blocked_is_silent_and_that_is_not_there_is_refused() {
     let silent = UdpSocket::bind((LOOPBACK, 0)).unwrap();
     let port = silent.local_addr().unwrap().port();
-    let attempt = |timeout_ns: u64| {
-        run(json!({"workload": "http", "version": "3", "port": port, "timeout_ns": timeout_ns}))
-    };
+    let attempt =
+        |timeout_ns: u64| run(json!({"workload": "http", "version": "3", "port": port, "timeout_ns": timeout_ns}));
     assert_eq!(attempt(IMPATIENT_NS)["outcome"], "silence");
     drop(silent);
     let refused = attempt(PATIENT_NS);

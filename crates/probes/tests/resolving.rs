@@ -132,7 +132,7 @@ fn a_truncated_answer_is_asked_for_by_tcp() {
                 }
             });
         }
-        let answer = ask(address, if by_tcp == "silent" { 5 * IMPATIENT_NS } else { PATIENT_NS });
+        let answer = ask(address, if by_tcp == "silent" { 15 * IMPATIENT_NS } else { PATIENT_NS });
         assert_eq!((&answer["outcome"], &answer["truncated"]), (&json!(outcome), &json!(true)), "{by_tcp}: {answer}");
     }
 }

@@ -99,11 +99,16 @@ impl ApplicationAttempt {
         clock::monotonic_ns().saturating_sub(self.begun_ns)
     }
 
-    /// Ends it now.
+    /// Notes that all is there: what follows is the close of the connection.
+    pub fn note_end(&mut self) {
+        self.total_ns = Some(self.elapsed_ns());
+    }
+
+    /// Ends it, now or when that was noted.
     pub fn end(&mut self, ended: Tried<()>) {
-        let elapsed_ns = self.elapsed_ns();
+        let total_ns = self.total_ns.unwrap_or_else(|| self.elapsed_ns());
         self.ending = ended.err().unwrap_or_else(|| Ending::of(Outcome::Answered));
-        self.total_ns = (self.ending.outcome != Outcome::Silence).then_some(elapsed_ns);
+        self.total_ns = (self.ending.outcome != Outcome::Silence).then_some(total_ns);
     }
 }
 

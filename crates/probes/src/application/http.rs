@@ -23,16 +23,14 @@ pub const MAX_HEAD_BYTES: u32 = 64 << 10;
 /// The request for the object, with its URI in full where the version has no header for the host.
 pub fn request<B>(plan: &Plan, body: B) -> Tried<Request<B>> {
     let builder = match plan.overs {
-        Overs::Clear | Overs::One => {
-            Request::get(&plan.path).header(HOST, &plan.authority).header(CONNECTION, "close")
-        }
+        Overs::Clear | Overs::One => Request::get(&plan.path).header(HOST, &plan.authority).header(CONNECTION, "close"),
         _ => Request::get(format!("https://{}{}", plan.authority, plan.path)),
     };
     let built = builder.header(AGENT, USER_AGENT).header(ACCEPT, "*/*").body(body);
     built.map_err(|error| Ending::because(Outcome::Protocol, error.to_string()))
 }
 
-/// By HTTP/1.1.
+/// Fetches the object by HTTP/1.1.
 pub async fn by_one(
     plan: &Plan,
     stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
@@ -51,7 +49,7 @@ pub async fn by_one(
     read(plan, response, attempt).await
 }
 
-/// By HTTP/2.
+/// Fetches the object by HTTP/2.
 pub async fn by_two(
     plan: &Plan,
     stream: impl AsyncRead + AsyncWrite + Unpin + 'static,

@@ -172,9 +172,11 @@ pub fn run(request: &ApplicationRequest, pacer: &Pacer) -> Result<ApplicationRes
     let mut schedule = Schedule::new(pacer, plan.address, &repeats, request.mine);
     let mut result = ApplicationResult { attempts: Vec::new(), stopped: None };
     for _ in 0..repeats.count {
-        let attempt = overs::attempt(&plan, trust.as_ref(), schedule.next())?;
+        schedule.wait_for_next();
+        let attempt = overs::attempt(&plan, trust.as_ref())?;
         if !request.mine {
-            pacer.charge(plan.address, attempt.received_bytes.unwrap_or(0));
+            let received_bytes = attempt.received_bytes.or(attempt.body_bytes);
+            pacer.charge(plan.address, received_bytes.unwrap_or(0));
         }
         let (status, retry_after_s) = (attempt.head.status, attempt.head.retry_after_s);
         result.attempts.push(attempt);
@@ -221,11 +223,6 @@ impl Plan {
         let authority = if port == usual_port { host } else { format!("{host}:{port}") };
         let (address, source, timeout_ns) = (request.address, request.source, repeats.timeout_ns);
         Ok((Self { overs, address, port, source, name, authority, path, timeout_ns, max_bytes }, repeats))
-    }
-
-    /// The time limit of an attempt, on the monotonic clock.
-    fn end_ns(&self, begun_ns: u64) -> u64 {
-        begun_ns.saturating_add(self.timeout_ns)
     }
 
     /// The present time, for dates in heads.

@@ -1,6 +1,7 @@
 //! One attempt: the layers below HTTP, one over the other.
 
 use std::cell::{Cell, RefCell};
+use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,54 +28,48 @@ use crate::stream;
 /// Time for the close of a connection.
 const PARTING: Duration = Duration::from_millis(50);
 
-/// Makes the attempt that begins at this time.
+/// Makes an attempt now.
 ///
 /// # Errors
 /// `system` where the kernel refuses the means.
-pub fn attempt(plan: &Plan, trust: Option<&Trust>, begun_ns: u64) -> Result<ApplicationAttempt> {
+pub fn attempt(plan: &Plan, trust: Option<&Trust>) -> Result<ApplicationAttempt> {
     let settings = trust.map(|trust| trust.settings(plan.overs.protocols())).transpose()?;
-    let attempt = match settings {
-        Some(settings) if plan.overs.is_over_quic() => {
-            let attempt = ApplicationAttempt::begin(begun_ns);
-            within_limit(plan, attempt, async |attempt| quic::work(plan, settings, attempt).await)?
-        }
-        settings => over_tcp(plan, settings, begun_ns)?,
-    };
-    Ok(attempt)
+    // All is ready before it begins: what this program does first is no time of the server's.
+    runtime::block_on(&Cancel::default(), async {
+        let attempt = RefCell::new(ApplicationAttempt::begin(clock::monotonic_ns()));
+        let ended = match settings {
+            Some(settings) if plan.overs.is_over_quic() => {
+                within_limit(plan, &attempt, quic::work(plan, settings, &attempt)).await
+            }
+            settings => match connect(plan, &attempt)? {
+                Ok(socket) => within_limit(plan, &attempt, over_socket(plan, settings, socket, &attempt)).await,
+                Err(ending) => Err(ending),
+            },
+        };
+        let mut attempt = attempt.into_inner();
+        attempt.end(ended);
+        Ok(attempt)
+    })
 }
 
-fn over_tcp(plan: &Plan, settings: Option<Settings>, begun_ns: u64) -> Result<ApplicationAttempt> {
-    let mut attempt = ApplicationAttempt::begin(begun_ns);
+/// Connects by TCP. There is nothing else to do meanwhile.
+fn connect(plan: &Plan, attempt: &RefCell<ApplicationAttempt>) -> Result<Tried<Socket>> {
     let peer = local::peer(plan.address, plan.port, plan.source);
     let connected = stream::connect(peer, plan.source, plan.timeout_ns)?;
-    (attempt.local, attempt.handshake) = (connected.local, connected.handshake);
-    match connected.socket {
-        Ok(socket) => {
-            attempt.connect_ns = Some(attempt.elapsed_ns());
-            within_limit(plan, attempt, async |attempt| over_socket(plan, settings, socket, attempt).await)
-        }
-        Err(ending) => {
-            attempt.end(Err(ending));
-            Ok(attempt)
-        }
-    }
+    let mut attempt = attempt.borrow_mut();
+    (attempt.begun_ns, attempt.local, attempt.handshake) = (connected.begun_ns, connected.local, connected.handshake);
+    attempt.connect_ns = connected.socket.is_ok().then_some(connected.elapsed_ns);
+    Ok(connected.socket)
 }
 
-/// Works until the time of the attempt is over.
-fn within_limit<F>(plan: &Plan, attempt: ApplicationAttempt, work: F) -> Result<ApplicationAttempt>
-where
-    F: AsyncFnOnce(&RefCell<ApplicationAttempt>) -> Tried<()>,
-{
-    let left_ns = plan.end_ns(attempt.begun_ns).saturating_sub(clock::monotonic_ns());
-    let attempt = RefCell::new(attempt);
-    let shared = &attempt;
-    runtime::block_on(&Cancel::default(), async {
-        let ended = timeout(Duration::from_nanos(left_ns), work(shared)).await;
-        let ended = ended.unwrap_or_else(|_| Err(Ending::of(Outcome::Silence)));
-        shared.borrow_mut().end(ended);
-        Ok(())
-    })?;
-    Ok(attempt.into_inner())
+/// Waits for the work until the time of the attempt is over.
+async fn within_limit(
+    plan: &Plan,
+    attempt: &RefCell<ApplicationAttempt>,
+    work: impl Future<Output = Tried<()>>,
+) -> Tried<()> {
+    let left_ns = plan.timeout_ns.saturating_sub(attempt.borrow().elapsed_ns());
+    timeout(Duration::from_nanos(left_ns), work).await.unwrap_or_else(|_| Err(Ending::of(Outcome::Silence)))
 }
 
 async fn over_socket(
@@ -119,6 +114,7 @@ async fn over_tls(
         Overs::Two => http::by_two(plan, session, attempt).await,
         Overs::One => http::by_one(plan, session, attempt).await,
         _ => {
+            attempt.borrow_mut().note_end();
             // Whether the server closes in turn does not matter to a handshake that is over.
             let _ = timeout(PARTING, session.shutdown()).await;
             Ok(())

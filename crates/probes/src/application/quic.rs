@@ -12,6 +12,7 @@ use quinn::{
     VarInt,
 };
 use rustls::AlertDescription;
+use sixbench_measure::clock;
 use sixbench_packet::error_queue as packet_errors;
 use socket2::{Protocol, Socket, Type};
 use tokio::task::JoinSet;
@@ -50,6 +51,7 @@ pub async fn work(plan: &Plan, settings: Settings, attempt: &RefCell<Application
         ended = exchange(plan, settings, &endpoint, attempt) => ended,
         ending = first_error(&errors) => Err(ending),
     };
+    attempt.borrow_mut().note_end();
     endpoint.close(NO_ERROR, b"");
     let _ = timeout(PARTING, endpoint.wait_idle()).await;
     // Where an error has ended the socket, the queue has its cause.
@@ -98,14 +100,15 @@ async fn exchange(
     attempt: &RefCell<ApplicationAttempt>,
 ) -> Tried<()> {
     let Settings { config, other_names } = settings;
-    let crypto = QuicClientConfig::try_from(config)
-        .map_err(|error| Ending::because(Outcome::Tls, error.to_string()))?;
+    let crypto =
+        QuicClientConfig::try_from(config).map_err(|error| Ending::because(Outcome::Tls, error.to_string()))?;
     let mut config = ClientConfig::new(Arc::new(crypto));
     let mut transport = TransportConfig::default();
     // Probes for a larger datagram would count.
     transport.mtu_discovery_config(None);
     config.transport_config(Arc::new(transport));
     let peer = local::peer(plan.address, plan.port, plan.source);
+    attempt.borrow_mut().begun_ns = clock::monotonic_ns();
     let connecting = endpoint.connect_with(config, peer, &plan.name.to_str()).map_err(|error| of_begin(&error))?;
     let connection = connecting.await.map_err(|error| {
         attempt.borrow_mut().certificate_names = other_names.names();
@@ -143,8 +146,8 @@ async fn fetch(plan: &Plan, quic: &Connection, attempt: &RefCell<ApplicationAtte
         .max_field_section_size(http::MAX_HEAD_BYTES.into())
         .build::<_, _, Bytes>(h3_quinn::Connection::new(quic.clone()))
         .await;
-    let (mut driver, mut sender) =
-        built.map_err(|error| of_stream(quic).unwrap_or_else(|| Ending::because(Outcome::Protocol, error.to_string())))?;
+    let (mut driver, mut sender) = built
+        .map_err(|error| of_stream(quic).unwrap_or_else(|| Ending::because(Outcome::Protocol, error.to_string())))?;
     let mut tasks = JoinSet::new();
     tasks.spawn_local(async move { drop(driver.wait_idle().await) });
     let reading = async {
@@ -182,9 +185,7 @@ fn of_connection(error: &ConnectionError, other_names: &OtherNames) -> Ending {
         ConnectionError::TransportError(error) => other_names.ending(of_code(u64::from(error.code), reason)),
         ConnectionError::ConnectionClosed(close) => of_code(u64::from(close.error_code), reason),
         ConnectionError::ApplicationClosed(_) => Ending::because(Outcome::Closed, reason),
-        ConnectionError::LocallyClosed | ConnectionError::CidsExhausted => {
-            of_io(&std::io::Error::other(error.clone()))
-        }
+        ConnectionError::LocallyClosed | ConnectionError::CidsExhausted => of_io(&std::io::Error::other(error.clone())),
     }
 }
 

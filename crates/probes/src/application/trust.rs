@@ -148,8 +148,7 @@ impl ServerCertVerifier for Noting {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> std::result::Result<ServerCertVerified, rustls::Error> {
-        let verified =
-            self.verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        let verified = self.verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         if verified.is_err() {
             // The certificate of a portal is mostly one that nobody trusts; its names tell more.
             let named = ParsedCertificate::try_from(end_entity)

@@ -1,8 +1,8 @@
 //! `path-mtu`: the largest packet that arrives at a server, without its help.
 //!
-//! Probes have DF set and are of a size each: datagrams of UDP, which a server answers by Version Negotiation of QUIC or
-//! by port unreachable, or echo requests. Packet Too Big is believed only where the kernel has found it to be about a
-//! packet of this socket, and where it quotes our payload. A link that drops packets and says nothing is found by
+//! Probes have DF set and are of a size each: datagrams of UDP, which a server answers by Version Negotiation of QUIC
+//! or by port unreachable, or echo requests. Packet Too Big is believed only where the kernel has found it to be about
+//! a packet of this socket, and where it quotes our payload. A link that drops packets and says nothing is found by
 //! silence, which counts only while shorter packets are still answered: servers limit the rate of ICMP errors.
 //! By TCP only the MSS of the handshake is told.
 
@@ -36,7 +36,8 @@ const DEFAULT_TIMEOUT_NS: u64 = SECOND_NS;
 const MAX_TIMEOUT_NS: u64 = 5 * SECOND_NS;
 const DEFAULT_TRIES: u64 = 2;
 const DEFAULT_PORT: u16 = 443;
-/// The least packet: it has a datagram of 1200 bytes, below which servers of QUIC do not answer (RFC 9000 section 14.1).
+/// The least packet: it has a datagram of 1200 bytes, and servers of QUIC answer no shorter one (RFC 9000 section
+/// 14.1).
 const DEFAULT_LEAST_BYTES: u32 = 1_280;
 /// Sizes that may be asked for.
 const LEAST_BYTES: u32 = 128;

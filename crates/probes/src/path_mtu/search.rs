@@ -1,11 +1,13 @@
 //! The search for the largest packet that arrives. Pure: its caller sends the probes.
 
-/// MTUs that links have: Ethernet; PPPoE (RFC 2516); tunnels of protocol 41, GRE, WireGuard, IPsec and Teredo over them;
-/// the IPv6 minimum (RFC 8200 section 5); jumbo frames.
-const COMMON_BYTES: [u32; 17] =
-    [1_280, 1_320, 1_360, 1_380, 1_400, 1_412, 1_420, 1_432, 1_440, 1_452, 1_460, 1_472, 1_476, 1_480, 1_492, 1_500, 9_000];
+/// MTUs that links have: Ethernet; PPPoE (RFC 2516); tunnels of protocol 41, GRE, WireGuard, IPsec and Teredo over
+/// them; the IPv6 minimum (RFC 8200 section 5); jumbo frames.
+const COMMON_BYTES: [u32; 17] = [
+    1_280, 1_320, 1_360, 1_380, 1_400, 1_412, 1_420, 1_432, 1_440, 1_452, 1_460, 1_472, 1_476, 1_480, 1_492, 1_500,
+    9_000,
+];
 
-/// What happened to a probe of a size.
+/// The fate of a probe of a size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// The server answered.

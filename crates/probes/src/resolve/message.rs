@@ -60,10 +60,8 @@ pub struct Answer {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub canonical_name: Option<String>,
     /// The addresses, in the order of the answer.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<IpAddr>,
     /// The service bindings.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub https: Vec<ServiceBinding>,
 }
 
@@ -223,9 +221,9 @@ fn rcode(code: ResponseCode) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hickory_proto::rr::rdata::{A, AAAA, CNAME, HTTPS};
-    use hickory_proto::rr::rdata::svcb::{Alpn, SvcParamKey};
     use hickory_proto::rr::Record;
+    use hickory_proto::rr::rdata::svcb::{Alpn, SvcParamKey};
+    use hickory_proto::rr::rdata::{A, AAAA, CNAME, HTTPS};
     use proptest::prelude::*;
 
     use super::*;
@@ -289,8 +287,7 @@ mod tests {
             (SvcParamKey::Port, SvcParamValue::Port(8443)),
         ];
         let binding = HTTPS(SVCB::new(1, Name::root(), params));
-        let answer =
-            answer(&question, &response(&question, vec![record("www.example.org", 5, RData::HTTPS(binding))]));
+        let answer = answer(&question, &response(&question, vec![record("www.example.org", 5, RData::HTTPS(binding))]));
         assert_eq!(answer.https.len(), 1);
         let [binding] = &answer.https[..] else { panic!("one") };
         assert_eq!((binding.priority, binding.target.as_str(), binding.port), (1, ".", Some(8443)));

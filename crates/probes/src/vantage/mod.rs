@@ -25,10 +25,8 @@ const MAX_TOWARDS: u64 = 256;
 /// Addresses and interfaces that are told: a machine with more is no vantage point but a router.
 const MAX_ENTRIES: usize = 1_024;
 /// Addresses for documents (RFC 5737, RFC 3849), to which packets go as they go to any other network.
-const DOCUMENTATION: [IpAddr; 2] = [
-    IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
-    IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)),
-];
+const DOCUMENTATION: [IpAddr; 2] =
+    [IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1))];
 /// The variables by which programs are told of proxies. Some take them in capitals, too.
 const PROXY_VARIABLES: [&str; 5] = ["http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy"];
 
@@ -223,7 +221,8 @@ fn scope(number: u8) -> &'static str {
 
 fn nat64(resolver: Option<AskedResolver>, timeout_ns: u64) -> Result<Nat64> {
     let Resolver { address, port } = Resolver::chosen(resolver)?;
-    let request = ResolveRequest::of(WELL_KNOWN_NAME, Type::Aaaa, AskedResolver { address, port: Some(port) }, timeout_ns);
+    let request =
+        ResolveRequest::of(WELL_KNOWN_NAME, Type::Aaaa, AskedResolver { address, port: Some(port) }, timeout_ns);
     let answers = resolve::run(&request)?.answers;
     let Some(answer) = answers.into_iter().next() else {
         return Ok(Nat64 { ending: Ending::of(Outcome::Silence), prefixes: Vec::new() });
@@ -259,8 +258,13 @@ mod tests {
         assert_eq!((&loopback["interface"], &loopback["scope"]), (&json!("lo"), &json!("host")));
         assert_eq!((&loopback["kind"], &loopback["prefix_bits"]), (&json!("loopback"), &json!(8)));
         let interfaces = result["interfaces"].as_array().unwrap();
-        assert!(interfaces.iter().any(|one| one["interface"] == "lo" && one["mtu_bytes"] == 65_536 && one["type"] == 772));
-        assert_eq!((&result["routes"][0]["outcome"], &result["routes"][0]["interface"]), (&json!("local"), &json!("lo")));
+        assert!(
+            interfaces.iter().any(|one| one["interface"] == "lo" && one["mtu_bytes"] == 65_536 && one["type"] == 772)
+        );
+        assert_eq!(
+            (&result["routes"][0]["outcome"], &result["routes"][0]["interface"]),
+            (&json!("local"), &json!("lo"))
+        );
         assert!(result["nat64"].is_null());
         assert!(!result["resolvers"].as_array().unwrap().is_empty());
     }
