@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,9 +42,9 @@ class Internet:
     lab: Laboratory
     folder: Path
 
-    def address(self, family: int) -> str:
-        [link] = self.lab.topology.links_of("h2")
-        end = link.end_of("h2")
+    def address(self, family: int, node: str = "h2") -> str:
+        [link] = self.lab.topology.links_of(node)
+        end = link.end_of(node)
         interface = end.ipv4 if family == 4 else end.ipv6
         assert interface is not None
         return str(interface.ip)
@@ -102,27 +102,41 @@ def read_trials(directory: Path) -> list[dict[str, Any]]:
     return [json.loads(path.read_text()) for path in sorted(directory.glob("trials/*/trial.json"))]
 
 
+Network = Callable[[str], Internet]
+
+
 @pytest.fixture
-def internet(hub: AgentHub, tmp_path: Path) -> Iterator[Internet]:
-    """The network with the server up, which has one address of each family."""
-    lab = Laboratory(hub, Blueprint(topology=read_topology_only(parse_yaml(LINE, "test.yaml"))))
-    network = Internet(lab=lab, folder=tmp_path)
-    network.execute("h1", "sysctl", "-w", "net.ipv4.ping_group_range=0 2147483647")
-    network.zone({NAME: {"A": [network.address(4)], "AAAA": [network.address(6)]}})
-    openssl = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    openssl += ["-keyout", str(tmp_path / "key.pem"), "-out", str(tmp_path / "ca.pem"), "-days", "30"]
-    names = f"subjectAltName=DNS:{NAME}"
-    more = ["-subj", "/CN=test", "-addext", names, "-addext", "basicConstraints=critical,CA:FALSE"]
-    subprocess.run([*openssl, *more], check=True, capture_output=True)
-    words = network.within(
-        "h2", sys.executable, SERVER, tmp_path / "zone.json", tmp_path / "ca.pem", tmp_path / "key.pem", "443"
-    )
+def network(hub: AgentHub, tmp_path: Path) -> Iterator[Network]:
+    """Builds a network whose hosts but the first are servers, that have one address of each family."""
     with ExitStack() as stack:
-        process = stack.enter_context(subprocess.Popen(words, stdout=subprocess.PIPE, text=True))
-        stack.callback(process.terminate)
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        yield network
+        yield lambda text: started(hub, tmp_path, text, stack)
+
+
+@pytest.fixture
+def internet(network: Network) -> Internet:
+    """A router between the client and a server."""
+    return network(LINE)
+
+
+def started(hub: AgentHub, folder: Path, text: str, stack: ExitStack) -> Internet:
+    """The network, with the servers up until the stack is closed."""
+    lab = Laboratory(hub, Blueprint(topology=read_topology_only(parse_yaml(text, "test.yaml"))))
+    internet = Internet(lab=lab, folder=folder)
+    internet.execute("h1", "sysctl", "-w", "net.ipv4.ping_group_range=0 2147483647")
+    internet.zone({NAME: {"A": [internet.address(4)], "AAAA": [internet.address(6)]}})
+    key, certificate = folder / "key.pem", folder / "ca.pem"
+    openssl = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    openssl += ["-keyout", str(key), "-out", str(certificate), "-days", "30", "-subj", "/CN=test"]
+    openssl += ["-addext", f"subjectAltName=DNS:{NAME}", "-addext", "basicConstraints=critical,CA:FALSE"]
+    subprocess.run(openssl, check=True, capture_output=True)
+    for node in lab.topology.nodes.values():
+        if node.kind == "host" and node.name != "h1":
+            words = internet.within(node.name, sys.executable, SERVER, folder / "zone.json", certificate, key, "443")
+            process = stack.enter_context(subprocess.Popen(words, stdout=subprocess.PIPE, text=True))
+            stack.callback(process.terminate)
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+    return internet
 
 
 def statuses(run: dict[str, Any], workload: str) -> dict[str, set[str]]:
@@ -226,6 +240,49 @@ def test_a_certificate_of_another_name_is_named(internet: Internet) -> None:
         f"IPv6 to {other} ({internet.address(6)}) fails by tls: answered by a certificate of another name"
         in run["text"]
     )
+
+
+BLACK_HOLE = """
+nodes: {h1: host, r1: {kind: router, icmp: no-too-big}, h2: host}
+links:
+  - {endpoints: [h1, r1]}
+  - {endpoints: [r1, h2], mtu: 1480}
+"""
+
+
+def test_a_black_hole_of_long_packets_is_named(network: Network) -> None:
+    internet = network(BLACK_HOLE)
+    run = internet.reach(NAME, "--workload", "tcp-connect")
+    for family in ("IPv4", "IPv6"):
+        words = (
+            f"The path MTU to {NAME} over {family} is 1480 bytes, less than that of the interface, and no Packet Too"
+        )
+        assert words in run["text"]
+    [server] = run["manifest"]["environment"]["survey"]["servers"]
+    [before, after] = server["families"]["ipv6"]["routes"]
+    assert before["hops"] == after["hops"]
+    assert len(before["hops"]) == 2
+    assert before["hops"][-1] == [internet.address(6)]
+
+
+APART = """
+nodes: {h1: host, r1: router, h2: host, h3: host}
+links:
+  - {endpoints: [h1, r1]}
+  - {endpoints: [r1, h2], delay: 5ms, emulator: netem}
+  - {endpoints: [r1, h3], delay: 15ms, emulator: netem}
+"""
+
+
+def test_a_server_that_is_slower_over_ipv6_is_called_so(network: Network) -> None:
+    internet = network(APART)
+    internet.zone({NAME: {"A": [internet.address(4)], "AAAA": [internet.address(6, "h3")]}})
+    run = internet.reach(NAME, "--workload", "tcp-connect", "--workload", "tls", blocks=8)
+    found = {finding["metric"]: finding for finding in run["findings"]["findings"]}
+    assert found["connect_p50"]["direction"] == "higher"
+    assert found["handshake_p50"]["direction"] == "higher"
+    # Of 10 and 30 ms of round trip; a busy machine adds to both.
+    assert 1.5 < found["connect_p50"]["ratio"] < 3.1
 
 
 def test_without_ipv6_it_says_so_and_goes_on(internet: Internet) -> None:

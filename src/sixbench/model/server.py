@@ -23,14 +23,19 @@ class ServerUse:
     Attributes:
         parameters: the names of those that it has there.
         defaults: by column, the values of those that are not given.
-        connects: whether each of its attempts opens a connection, of which a server of others gets one a second.
-        needs_name: whether the server must have a name.
+        needs_name: whether it is about the server's name, and not about its addresses.
+        variant: the name of the parameter by whose values a server offers it or not, such as a version; None: there is
+            none.
+        first: its place among the workloads by which addresses are tried, the least demanding first.
+        least_interval_ns: the shortest time between attempts towards a server of others, where `interval` sets it.
     """
 
     parameters: tuple[str, ...]
     defaults: Mapping[str, Scalar] = field(default_factory=dict)
-    connects: bool = True
     needs_name: bool = False
+    variant: str | None = None
+    first: int = 9
+    least_interval_ns: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

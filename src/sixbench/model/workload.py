@@ -286,6 +286,12 @@ class WorkloadKind:
         """The parameters of a trial whose nodes run there."""
         return (dict(self.when_together) if placement == "together" else {}) | dict(params)
 
+    def offer_name(self, params: Params) -> str:
+        """The name of what a server offers or not: its own, and the value of its variant, such as `http 3`."""
+        variant = None if self.to_servers is None or self.to_servers.variant is None else self.to_servers.variant
+        parameter = None if variant is None else self.parameter(variant)
+        return self.name if parameter is None else f"{self.name} {parameter.of(params)}"
+
     def wrong(self, params: Params, families: frozenset[Family]) -> Wrong | None:
         """The problem with parameters that are each right on their own; None if nothing is."""
         return self.check(params, families) or self._too_long(params)

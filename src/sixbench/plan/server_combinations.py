@@ -107,8 +107,9 @@ def _with_defaults(template: WorkloadTemplate, given: dict[str, Scalar]) -> dict
 
 def _check_pace(reader: Reader, template: WorkloadTemplate, params: dict[str, Scalar], server: Server) -> None:
     """Notes echo requests that would come too fast to a server of others."""
-    column = ping.PROBE_INTERVAL.column
-    if template.kind is not ping.KIND or server.mine or int(params[column]) >= ping.LEAST_INTERVAL_NS:
+    use = template.kind.to_servers
+    least_ns = None if use is None else use.least_interval_ns
+    if least_ns is None or server.mine or int(params[ping.PROBE_INTERVAL.column]) >= least_ns:
         return
     reader.problem(
         template.place_of(ping.PROBE_INTERVAL.name),

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..model.server import SERVER_COLUMN
 from ..model.survey import PathKind, PathMtuReading, RouteReading, ServerAddresses, Survey, SurveyedServer
-from ..model.workloads import http
+from ..model.workloads import WORKLOADS, http
 from ..store import Run
 from . import words
 from .once import once_a_run
@@ -37,6 +37,7 @@ _SHORT: Mapping[PathKind, str] = {
 }
 
 MOST_SENTENCES = 200
+HTTP_3 = http.KIND.offer_name({http.HTTP_VERSION.column: "3"})
 _UNANSWERED = {"ping": "echo requests unanswered", "dns": "look-ups unanswered", "quic-connect": "UDP unanswered"}
 """What silence means, by workload; of those over TCP it is the SYN."""
 _OUTCOMES = {
@@ -237,8 +238,7 @@ def _attempts(run: Run) -> dict[_Key, _Attempts]:
         label = trial.levels.get(SERVER_COLUMN)
         if trial.status != "ok" or not isinstance(label, str) or trial.path not in families:
             continue
-        version = trial.levels.get("version")
-        workload = f"{trial.workload} {version}" if trial.workload == http.KIND.name and version else trial.workload
+        workload = WORKLOADS[trial.workload].offer_name(trial.params) if trial.workload in WORKLOADS else trial.workload
         seen = found.setdefault((label, workload, families[trial.path]), _Attempts())
         for attempt in _entries(trial.client):
             outcome = str(attempt.get("outcome"))
@@ -293,7 +293,7 @@ def _of_attempts(
 def _outcome_words(workload: str, outcome: str) -> str:
     if outcome == "silence":
         name = workload.partition(" ")[0]
-        if workload == f"{http.KIND.name} 3":
+        if workload == HTTP_3:
             return "UDP unanswered"
         return _UNANSWERED.get(name, "SYN or what follows it unanswered" if name != "tcp-connect" else "SYN unanswered")
     return _OUTCOMES.get(outcome, outcome)
@@ -332,9 +332,9 @@ def _of_addresses(label: str, family: str, found: ServerAddresses) -> list[str]:
 
 def _of_announced(server: SurveyedServer) -> list[str]:
     """That HTTP/3 is announced, and no family answers it."""
-    if "h3" not in server.announced or f"{http.KIND.name} 3" not in server.left_out:
+    if "h3" not in server.announced or HTTP_3 not in server.left_out:
         return []
-    outcomes = server.offers.get(f"{http.KIND.name} 3", {})
+    outcomes = server.offers.get(HTTP_3, {})
     texts = [f"{outcome} over {FAMILIES[family]}" for family, outcome in outcomes.items() if family in FAMILIES]
     return [
         f"{server.label} announces HTTP/3 in its HTTPS record, and UDP does not lead to it: {words.listing(texts)}."

@@ -15,7 +15,7 @@ from ...model.errors import AgentError, CapabilityError
 from ...model.experiment import Combination, Experiment
 from ...model.form import ABSENT
 from ...model.quoting import listed
-from ...model.server import SERVER_COLUMN, Server
+from ...model.server import SERVER_COLUMN, Server, ServerUse
 from ...model.survey import (
     LocalAddress,
     ServerAddresses,
@@ -26,7 +26,7 @@ from ...model.survey import (
     path_kind,
 )
 from ...model.topology import Family
-from ...model.workloads import dns, http, ping, quic_connect, tcp_connect, tls
+from ...model.workloads import WORKLOADS
 from .paths import with_readings
 from .probes import PROBERS
 from .probes.dns import RECORDS, TIMEOUT_NS, judged, resolver_of
@@ -167,7 +167,7 @@ class _Surveying:
         offers: dict[str, dict[str, str]] = {}
         for combination in combinations:
             key = offer_key(combination)
-            if key in offers or combination.workload.kind == dns.KIND.name:
+            if key in offers or _use(combination).needs_name:
                 continue
             offers[key] = {
                 family_name(family): self._attempt(server, found.address, family, combination, mine)
@@ -248,17 +248,19 @@ def _lookup_outcome(lookup: Lookup) -> str:
 def _first_attempt(combinations: Sequence[Combination]) -> Combination | None:
     """The combination by which all addresses of a name are tried: the one that asks least of the server. None: those
     over datagrams and look-ups alone."""
-    order = (tcp_connect.KIND.name, ping.KIND.name, tls.KIND.name, http.KIND.name, quic_connect.KIND.name)
-    fit = [item for item in combinations if item.workload.kind in order]
-    return min(fit, key=lambda item: order.index(item.workload.kind), default=None)
+    fit = [combination for combination in combinations if not _use(combination).needs_name]
+    return min(fit, key=lambda combination: _use(combination).first, default=None)
+
+
+def _use(combination: Combination) -> ServerUse:
+    use = WORKLOADS[combination.workload.kind].to_servers
+    assert use is not None, "no other workload goes to servers"
+    return use
 
 
 def offer_key(combination: Combination) -> str:
-    """The name of what a server offers or not: the workload, and the version of HTTP."""
-    kind = combination.workload.kind
-    if kind != http.KIND.name:
-        return kind
-    return f"{kind} {http.HTTP_VERSION.of(combination.workload.params)}"
+    """The name of what a server offers or not."""
+    return WORKLOADS[combination.workload.kind].offer_name(combination.workload.params)
 
 
 def with_offered_only(experiment: Experiment, survey: Survey) -> tuple[Experiment, Survey]:
@@ -287,7 +289,7 @@ def _reasons(left_out: dict[str, dict[str, str]]) -> str:
 def _why_left_out(combination: Combination, surveyed: SurveyedServer, cannot: Mapping[str, str]) -> str | None:
     """The reason why a combination has no trials, in words. None: it has some. A workload that a server answers in one
     family has trials in both."""
-    if combination.workload.kind == dns.KIND.name:
+    if _use(combination).needs_name:
         return None
     outcomes = surveyed.offers.get(offer_key(combination), {})
     if not outcomes:
@@ -305,8 +307,13 @@ def _is_the_last(combination: Combination, surveyed: SurveyedServer) -> bool:
     if any(outcome == "answered" for outcomes in surveyed.offers.values() for outcome in outcomes.values()):
         return False
     able = [key for key, outcomes in surveyed.offers.items() if set(outcomes.values()) - {CANNOT}]
-    order = sorted(able, key=lambda key: (key != tcp_connect.KIND.name, key != ping.KIND.name, key))
-    return bool(order) and order[0] == offer_key(combination)
+    return bool(able) and min(able, key=_demand) == offer_key(combination)
+
+
+def _demand(key: str) -> tuple[int, str]:
+    """How much an offer asks of a server, for ordering."""
+    use = WORKLOADS[key.partition(" ")[0]].to_servers
+    return (use.first if use is not None else 0, key)
 
 
 def _why_unreachable(surveyed: SurveyedServer) -> str:
@@ -318,7 +325,7 @@ def _why_unreachable(surveyed: SurveyedServer) -> str:
 
 def _over_families(experiment: Experiment, combination: Combination, surveyed: SurveyedServer) -> Combination:
     """The combination over the paths whose family leads to the server. Look-ups go over all."""
-    if combination.workload.kind == dns.KIND.name:
+    if _use(combination).needs_name:
         return combination
     paths = experiment.paths_of(combination)
     over = [path.name for path in paths if surveyed.families[family_name(path.family)].is_reachable]

@@ -280,5 +280,5 @@ KIND = WorkloadKind(
     traffic=_traffic,
     expects=foretold(_expects),
     results=lambda side, params: (Expected(form=_forms()[side]),),
-    to_servers=ServerUse(parameters=("count", "timeout"), defaults={"count": 1}, connects=False, needs_name=True),
+    to_servers=ServerUse(parameters=("count", "timeout"), defaults={"count": 1}, needs_name=True),
 )

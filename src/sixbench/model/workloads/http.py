@@ -351,5 +351,7 @@ KIND = WorkloadKind(
     expects_page=foretold(_expects_page),
     completed=_completed,
     results=lambda side, params: (Expected(form=_forms()[side]),),
-    to_servers=ServerUse(parameters=("version", "count", "timeout"), defaults={"count": 1}),
+    to_servers=ServerUse(
+        parameters=("version", "count", "timeout"), defaults={"count": 1}, variant=HTTP_VERSION.name, first=4
+    ),
 )

@@ -114,6 +114,7 @@ KIND = WorkloadKind(
     to_servers=ServerUse(
         parameters=("payload", "interval", "count", "timeout"),
         defaults={"count": 5, PROBE_INTERVAL.column: LEAST_INTERVAL_NS},
-        connects=False,
+        first=2,
+        least_interval_ns=LEAST_INTERVAL_NS,
     ),
 )

@@ -192,5 +192,5 @@ KIND = WorkloadKind(
     traffic=_traffic,
     expects=foretold(_expects),
     results=lambda side, params: (Expected(form=_forms()[side]),),
-    to_servers=ServerUse(parameters=("count", "timeout"), defaults={"count": 1}),
+    to_servers=ServerUse(parameters=("count", "timeout"), defaults={"count": 1}, first=5),
 )

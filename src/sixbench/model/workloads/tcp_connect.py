@@ -13,5 +13,5 @@ KIND = kind_of(
     payload_bytes=0,
     headline=("connect_p50", "connect_p99", "transactions_rate", "cpu_busy"),
     metrics=("connect_mean", "connect_p50", "connect_p99", "transactions_rate", FAILURES),
-    to_servers=ServerUse(parameters=("count", "timeout"), defaults={"count": 1}),
+    to_servers=ServerUse(parameters=("count", "timeout"), defaults={"count": 1}, first=1),
 )

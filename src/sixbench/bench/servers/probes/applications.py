@@ -11,7 +11,7 @@ from ....agent.requests import ApplicationRequest
 from ....agent.server_answers import ApplicationAttempt
 from ....model.errors import AgentError
 from ....model.form import ABSENT
-from ....model.parameter import Params
+from ....model.parameter import Parameter, Params
 from ....model.workload import TrialMeasurements
 from ....model.workloads import http, quic_connect, tls
 from .prober import REFUSALS, TOO_MANY, UNAVAILABLE, Probed, Prober, Target, add_times, waits_s
@@ -23,11 +23,11 @@ LEFT_ALONE = "refused"
 _STATISTICS = ("mean", "p50", "p99")
 
 
-def _ask(workload: str, agent: Agent, target: Target, params: Params) -> Probed:
+def _ask(workload: str, version: Parameter | None, agent: Agent, target: Target, params: Params) -> Probed:
     count, timeout_ns = int(params["count"]), int(params.get("timeout_ns", TIMEOUT_NS))
     request = ApplicationRequest(
         workload=workload,
-        version=str(http.HTTP_VERSION.of(params)) if workload == http.KIND.name else None,
+        version=None if version is None else str(version.of(params)),
         address=target.address,
         port=target.server.port,
         server_name=target.name,
@@ -101,6 +101,6 @@ def _http(params: Params, probed: Probed, measured: TrialMeasurements) -> None:
     measured.notes.extend(f"the server answered with status {status}" for status in sorted(statuses) if status >= 400)
 
 
-TLS = Prober(workload=tls.KIND.name, ask=partial(_ask, tls.KIND.name), summarise=_tls)
-HTTP = Prober(workload=http.KIND.name, ask=partial(_ask, http.KIND.name), summarise=_http)
-QUIC_CONNECT = Prober(workload=quic_connect.KIND.name, ask=partial(_ask, quic_connect.KIND.name), summarise=_quic)
+TLS = Prober(workload=tls.KIND.name, ask=partial(_ask, tls.KIND.name, None), summarise=_tls)
+HTTP = Prober(workload=http.KIND.name, ask=partial(_ask, http.KIND.name, http.HTTP_VERSION), summarise=_http)
+QUIC_CONNECT = Prober(workload=quic_connect.KIND.name, ask=partial(_ask, quic_connect.KIND.name, None), summarise=_quic)
