@@ -22,7 +22,7 @@ Outcomes = Mapping[tuple[str, str], str]
 """The outcomes by workload (of HTTP with the version) and address; those that it lacks are `answered`."""
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class RecordedAgent:
     """Answers as an agent does, from what a test says.
 

@@ -19,6 +19,7 @@ from lab.networks import execute
 from lab.unprivileged import run_as_nobody
 
 from sixbench.agent import AgentHub
+from sixbench.bench.emulation import choose_emulators
 from sixbench.bench.laboratory import Laboratory
 from sixbench.model.network import Blueprint
 from sixbench.plan.experiment_file import read_topology_only
@@ -120,7 +121,11 @@ def internet(network: Network) -> Internet:
 
 def started(hub: AgentHub, folder: Path, text: str, stack: ExitStack) -> Internet:
     """The network, with the servers up until the stack is closed."""
-    lab = Laboratory(hub, Blueprint(topology=read_topology_only(parse_yaml(text, "test.yaml"))))
+    topology = read_topology_only(parse_yaml(text, "test.yaml"))
+    probe = hub.start(["probe"])["probe"]
+    [topology] = choose_emulators(probe, (topology,))
+    hub.stop([probe])
+    lab = Laboratory(hub, Blueprint(topology=topology))
     internet = Internet(lab=lab, folder=folder)
     internet.execute("h1", "sysctl", "-w", "net.ipv4.ping_group_range=0 2147483647")
     internet.zone({NAME: {"A": [internet.address(4)], "AAAA": [internet.address(6)]}})
@@ -269,8 +274,8 @@ APART = """
 nodes: {h1: host, r1: router, h2: host, h3: host}
 links:
   - {endpoints: [h1, r1]}
-  - {endpoints: [r1, h2], delay: 5ms, emulator: netem}
-  - {endpoints: [r1, h3], delay: 15ms, emulator: netem}
+  - {endpoints: [r1, h2], delay: 5ms}
+  - {endpoints: [r1, h3], delay: 15ms}
 """
 
 

@@ -44,6 +44,7 @@ class ServerRunner:
     failures: FailureCount = field(default_factory=FailureCount)
     _agent: Agent | None = None
     _hiding: Hiding | None = None
+    _warm: set[tuple[Agent, str]] = field(default_factory=set)
 
     def run(self, planned: PlannedTrial, sequence: int) -> tuple[Outcome, int | None]:
         """A trial, and how long it took. Raises `AgentError` where no agent can be started."""
@@ -77,6 +78,14 @@ class ServerRunner:
             return None
         return hidden_survey(survey, self._hiding_of(agent)) if self.experiment.hides_addresses else survey
 
+    def _warm_up(self, agent: Agent, trial: TrialTask, target: Target) -> None:
+        """One attempt that does not count, the first time that this agent does a workload: its code is read from the
+        disk then. Raises `AgentError`."""
+        name = trial.kind.offer_name(trial.combination.workload.params)
+        if (agent, name) not in self._warm:
+            self._warm.add((agent, name))
+            PROBERS[trial.kind.name].ask(agent, target, trial.combination.workload.params | {"count": 1})
+
     def _hiding_of(self, agent: Agent) -> Hiding:
         """The addresses to hide, which the survey of the manifest no longer has. Raises `AgentError`."""
         if self._hiding is None:
@@ -104,6 +113,7 @@ class ServerRunner:
             resolver=self.experiment.resolver,
         )
         try:
+            self._warm_up(agent, trial, target)
             probed = prober.ask(agent, target, params)
         except AgentError as error:
             return replace(record, status="failed", reasons=[Reason(kind=ReasonKind.AGENT_FAILED, text=str(error))])
