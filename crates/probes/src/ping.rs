@@ -94,7 +94,7 @@ pub fn run(request: &PingRequest, pacer: &Pacer) -> Result<PingResult> {
     let repeats = asked.checked(if mine { 0 } else { LEAST_INTERVAL_NS }, DEFAULT_TIMEOUT_NS)?;
     let payload_bytes =
         limits::within("payload_bytes", request.payload_bytes.unwrap_or(DEFAULT_PAYLOAD_BYTES), PAYLOADS_BYTES)?;
-    local::check_families(address, source)?;
+    local::check_address(address, source)?;
     let token = random::secret().map_err(|e| Error::system("choosing the token of a ping", "read", e))?;
     let socket = match open(address, source)? {
         Ok(socket) => socket,
