@@ -123,8 +123,6 @@ struct Conversation {
 
 impl Conversation {
     fn reply(&mut self, request: Request) -> Result<Reply, Error> {
-        let tunnels = || self.tunnels.lock().unwrap_or_else(PoisonError::into_inner);
-        let shared = || self.translators.lock().unwrap_or_else(PoisonError::into_inner);
         let value = match request {
             Request::Hello(hello) => self.greet(&hello)?,
             _ if !self.is_greeted => {
@@ -153,19 +151,16 @@ impl Conversation {
             Request::Run(request) => return self.node.sessions.run(request).map(Reply::Later),
             Request::Finish(request) => return self.node.sessions.finish(&request).map(Reply::Later),
             Request::Progress { session } => self.node.sessions.progress(&session)?,
-            Request::Cancel { session } => match self.node.sessions.cancel(&session)? {
-                Some(job) => return Ok(Reply::Later(job)),
-                None => json!({}),
-            },
+            Request::Cancel { session } => return self.cancel(&session),
             Request::ConnectionLogsStart {} => self.node.sessions.start_connection_logs()?,
             Request::ConnectionLogsStop {} => self.node.sessions.stop_connection_logs()?,
             Request::VlanBegin(request) => self.node.vlans().begin(request)?,
-            Request::TunnelAdd(spec) => tunnels::add(&mut tunnels(), &spec)?,
-            Request::TunnelRemove { device } => tunnels::remove(&mut tunnels(), &device)?,
-            Request::TunnelCounters(request) => tunnels::counters(&mut tunnels(), &request)?,
-            Request::TranslatorAdd(spec) => translators::add(&mut shared(), *spec)?,
-            Request::TranslatorRemove { device } => translators::remove(&mut shared(), &device)?,
-            Request::TranslatorCounters(request) => translators::counters(&shared(), &request)?,
+            Request::TunnelAdd(spec) => tunnels::add(&mut self.tunnels(), &spec)?,
+            Request::TunnelRemove { device } => tunnels::remove(&mut self.tunnels(), &device)?,
+            Request::TunnelCounters(request) => tunnels::counters(&mut self.tunnels(), &request)?,
+            Request::TranslatorAdd(spec) => translators::add(&mut self.translators(), *spec)?,
+            Request::TranslatorRemove { device } => translators::remove(&mut self.translators(), &device)?,
+            Request::TranslatorCounters(request) => translators::counters(&self.translators(), &request)?,
             Request::TranslatorBringUp(request) => {
                 return Ok(Reply::Later(bring_up::bring_up(&self.translators, *request)));
             }
@@ -206,6 +201,18 @@ impl Conversation {
             Request::BrokerRelease(release) => return self.services.release_tunnel(release).map(Reply::Later),
         };
         Ok(Reply::Now(value))
+    }
+
+    fn cancel(&self, session: &str) -> Result<Reply, Error> {
+        Ok(self.node.sessions.cancel(session)?.map_or_else(|| Reply::Now(json!({})), Reply::Later))
+    }
+
+    fn tunnels(&self) -> MutexGuard<'_, Tunnels> {
+        self.tunnels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn translators(&self) -> MutexGuard<'_, Translators> {
+        self.translators.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn greet(&mut self, hello: &Hello) -> Outcome {

@@ -65,11 +65,16 @@ pub fn peer(address: IpAddr, port: u16, source: Option<LocalAddress>) -> SocketA
     }
 }
 
-/// A source is of the server's family.
+/// The address is that of one host, and a source is of its family.
 ///
 /// # Errors
 /// `bad-params` where it is not.
-pub fn check_families(address: IpAddr, source: Option<LocalAddress>) -> Result<()> {
+pub fn check_address(address: IpAddr, source: Option<LocalAddress>) -> Result<()> {
+    let is_broadcast = address == IpAddr::V4(Ipv4Addr::BROADCAST);
+    let is_mapped = matches!(address, IpAddr::V6(six) if six.to_ipv4_mapped().is_some());
+    if address.is_unspecified() || address.is_multicast() || is_broadcast || is_mapped {
+        return Err(Error::bad_params(format!("`address` {address} is not that of one host")));
+    }
     match source {
         Some(source) if source.is_ipv4() != address.is_ipv4() => {
             Err(Error::bad_params(format!("`source` {source} and `address` {address} are of different families")))
@@ -122,9 +127,12 @@ mod tests {
     }
 
     #[test]
-    fn a_source_of_the_other_family_is_refused() {
+    fn an_address_is_that_of_one_host_and_a_source_of_its_family() {
         let source: LocalAddress = IpAddr::from(Ipv4Addr::LOCALHOST).into();
-        assert!(check_families("::1".parse().unwrap(), Some(source)).is_err());
-        assert!(check_families("::1".parse().unwrap(), None).is_ok());
+        assert!(check_address("::1".parse().unwrap(), Some(source)).is_err());
+        assert!(check_address("::1".parse().unwrap(), None).is_ok());
+        for group in ["255.255.255.255", "224.0.0.1", "ff02::1", "0.0.0.0", "::", "::ffff:192.0.2.1"] {
+            assert!(check_address(group.parse().unwrap(), None).is_err(), "{group}");
+        }
     }
 }

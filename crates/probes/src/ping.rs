@@ -94,7 +94,7 @@ pub fn run(request: &PingRequest, pacer: &Pacer) -> Result<PingResult> {
     let repeats = asked.checked(if mine { 0 } else { LEAST_INTERVAL_NS }, DEFAULT_TIMEOUT_NS)?;
     let payload_bytes =
         limits::within("payload_bytes", request.payload_bytes.unwrap_or(DEFAULT_PAYLOAD_BYTES), PAYLOADS_BYTES)?;
-    local::check_families(address, source)?;
+    local::check_address(address, source)?;
     let token = random::secret().map_err(|e| Error::system("choosing the token of a ping", "read", e))?;
     let socket = match open(address, source)? {
         Ok(socket) => socket,
@@ -111,6 +111,7 @@ pub fn run(request: &PingRequest, pacer: &Pacer) -> Result<PingResult> {
         token,
         payload_bytes: payload_bytes as usize,
         waiting: BTreeMap::new(),
+        taken: Vec::new(),
         replies: Vec::new(),
         duplicates: 0,
         strays: 0,
@@ -173,6 +174,8 @@ struct Pinging {
     token: [u8; TOKEN_BYTES],
     payload_bytes: usize,
     waiting: BTreeMap<u16, Waiting>,
+    /// The requests that the kernel took, in their order: it numbers the times of sending by that.
+    taken: Vec<u16>,
     replies: Vec<Reply>,
     duplicates: u64,
     strays: u64,
@@ -202,7 +205,10 @@ impl Pinging {
             self.socket.send(&message)
         });
         match sent {
-            Ok(_) => drop(self.waiting.insert(sequence, waiting)),
+            Ok(_) => {
+                self.waiting.insert(sequence, waiting);
+                self.taken.push(sequence);
+            }
             Err(error) => self.end(sequence, &waiting, Ending::unsent(&error), None, None),
         }
     }
@@ -246,10 +252,11 @@ impl Pinging {
         for entry in error_queue::take(&self.socket) {
             match entry {
                 Entry::Sent(number, times) => {
-                    // Requests are numbered as the kernel numbers what the socket sends.
-                    let waiting = u16::try_from(number).ok().and_then(|sequence| self.waiting.get_mut(&sequence));
+                    let sequence = self.taken.get(number as usize);
+                    let waiting = sequence.and_then(|sequence| self.waiting.get_mut(sequence));
                     if let (Some(waiting), Some(realtime_ns)) = (waiting, times.realtime_ns) {
-                        waiting.kernel_realtime_ns = Some(realtime_ns);
+                        // A time before the request is that of another one.
+                        waiting.kernel_realtime_ns = Some(realtime_ns).filter(|&ns| ns >= waiting.sent_realtime_ns);
                     }
                 }
                 Entry::Error { icmp, meaning, quote, received_realtime_ns } => {

@@ -136,7 +136,7 @@ pub fn run(request: &RouteRequest, pacer: &Pacer) -> Result<RouteResult> {
     let max_silent = limits::within("max_silent", request.max_silent.unwrap_or(DEFAULT_SILENT), 1..=64)?;
     let timeout_ns = request.timeout_ns.unwrap_or(DEFAULT_TIMEOUT_NS);
     limits::within("timeout_ns", timeout_ns, 1_000_000..=MAX_TIMEOUT_NS)?;
-    local::check_families(request.address, request.source)?;
+    local::check_address(request.address, request.source)?;
     let token = random::secret().map_err(|e| Error::system("choosing the token of a route", "read", e))?;
     let kind = (Type::DGRAM, Protocol::UDP);
     let opened = local::open(request.address, kind, request.source, request.flow.unwrap_or(0))?;

@@ -1,7 +1,8 @@
 //! Connections of TCP to a server, and what the kernel knows of them.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::os::fd::AsFd;
+use std::sync::Once;
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -15,11 +16,14 @@ use sixbench_traffic::TcpInfo;
 use socket2::{Protocol, Socket, Type};
 
 use crate::error_queue::last_failure;
+use crate::limits::SECOND_NS;
 use crate::local::{self, LocalEnd};
 use crate::outcome::{Ending, Outcome};
 
 /// Bytes of the time stamps in each segment (RFC 7323 section 3.2, with padding).
 const TIMESTAMP_BYTES: u64 = 12;
+/// Longest time of a rehearsal.
+const REHEARSAL_NS: u64 = SECOND_NS;
 
 /// A connection, or the reason why there is none.
 pub struct Attempt {
@@ -76,6 +80,21 @@ pub fn connect(peer: SocketAddr, source: Option<LocalAddress>, timeout_ns: u64) 
         Some(_) => Handshake { retransmits: info.retransmits, ..Handshake::default() },
     };
     Ok(Attempt { socket: ending.map_or(Ok(socket), Err), local, begun_ns, elapsed_ns, handshake })
+}
+
+/// Connects to itself over loopback, once in the life of the process: the first handshake of a process takes a fraction
+/// of a millisecond longer than all others, because its code is read into memory.
+pub fn rehearse() {
+    static DONE: Once = Once::new();
+    DONE.call_once(|| {
+        for address in [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()] {
+            let listener = TcpListener::bind((address, 0));
+            if let Ok(peer) = listener.as_ref().map_err(drop).and_then(|it| it.local_addr().map_err(drop)) {
+                // Where loopback is down there is no rehearsal.
+                let _ = connect(peer, None, REHEARSAL_NS);
+            }
+        }
+    });
 }
 
 /// Waits for the end of the handshake. Absent where it succeeded.

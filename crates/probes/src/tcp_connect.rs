@@ -64,8 +64,9 @@ pub fn run(request: &TcpConnectRequest, pacer: &Pacer) -> Result<TcpConnectResul
     let TcpConnectRequest { address, port, source, mine, .. } = *request;
     let asked = AskedRepeats { count: request.count, interval_ns: request.interval_ns, timeout_ns: request.timeout_ns };
     let repeats = asked.checked(least_interval_ns(mine), DEFAULT_TIMEOUT_NS)?;
-    local::check_families(address, source)?;
+    local::check_address(address, source)?;
     let peer = local::peer(address, limits::port(port)?, source);
+    stream::rehearse();
     let mut schedule = Schedule::new(pacer, address, &repeats, mine);
     let attempts = (0..repeats.count).map(|_| {
         schedule.wait_for_next();

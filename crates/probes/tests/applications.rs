@@ -193,6 +193,26 @@ fn answering(answer: &'static [u8]) -> impl Fn(StreamOwned<ServerConnection, Tcp
 }
 
 #[test]
+fn servers_of_tls_1_2_are_measured_too() {
+    let chain = certificates::chain(NAME, CHAIN_BYTES).unwrap();
+    let roots = Roots::of(&chain.authority_pem());
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_protocol_versions(&[&rustls::version::TLS12])
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(chain.sent, chain.key)
+        .unwrap();
+    let config = Arc::new(config);
+    let address = tcp_server(move |stream| {
+        let connection = ServerConnection::new(Arc::clone(&config)).unwrap();
+        let _ = StreamOwned::new(connection, stream).read(&mut [0; 10]);
+    });
+    let attempt = run(json!({"workload": "tls", "port": address.port(), "roots": {"file": roots.0}}));
+    assert_eq!((&attempt["outcome"], &attempt["tls_version"]), (&json!("answered"), &json!("TLSv1_2")), "{attempt}");
+    assert!(attempt["protocol"].is_null(), "the server agreed on none");
+}
+
+#[test]
 fn a_certificate_of_another_name_is_a_portal() {
     for authority_is_known in [true, false] {
         let (address, roots) = tls_server("portal.hotel.example", answering(b""));

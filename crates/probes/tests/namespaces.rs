@@ -1,12 +1,15 @@
 //! Probes in namespaces of their own, with what ordinary users are given there. They need root.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::net::{TcpListener, UdpSocket};
+use std::net::{Ipv6Addr, TcpListener, UdpSocket};
+use std::os::fd::AsFd;
 use std::process::{Child, Command};
 use std::thread;
 
 use nix::sched::{CloneFlags, setns, unshare};
 use serde_json::{Value, json};
+use sixbench_packet::ReceiveBatch;
 use sixbench_probes::{Pacer, path_mtu, ping, route, tcp_connect, vantage};
 
 const TIMEOUT_NS: u64 = 5_000_000_000;
@@ -300,6 +303,36 @@ fn hops_are_those_of_the_path() {
         network.router.run(&["ip", "route", "add", "blackhole", "203.0.113.128/25"]);
         let silent = trace("203.0.113.129", IMPATIENT_NS);
         assert_eq!((&silent["ended"], silent["hops"].as_array().unwrap().len()), (&json!("silence"), 2), "{silent}");
+    });
+}
+
+#[test]
+#[ignore = "needs root"]
+fn all_datagrams_of_a_route_are_of_one_flow() {
+    in_namespace(|| {
+        let network = Network::new(1_500, 1_500);
+        let socket = network.router.within(|| {
+            let socket = sixbench_packet::open().unwrap();
+            let index = nix::net::if_::if_nametoindex("r0").unwrap();
+            sixbench_packet::bind(&socket, index, libc::ETH_P_IPV6 as u16).unwrap();
+            socket
+        });
+        let request = json!({"address": SERVERS[1], "timeout_ns": TIMEOUT_NS});
+        route::run(&serde_json::from_value(request).unwrap(), &Pacer::default()).unwrap();
+        let (mut labels, mut ports) = (BTreeSet::new(), BTreeSet::new());
+        let (mut batch, mut datagrams) = (ReceiveBatch::new(8, 2_000), 0);
+        while batch.receive_ready(socket.as_fd()).is_ok() {
+            for frame in batch.datagrams().map(|datagram| datagram.bytes) {
+                // An Ethernet header, one of IPv6, and one of UDP.
+                if frame.get(20) == Some(&17) && frame[38..54] == "2001:db8:2::2".parse::<Ipv6Addr>().unwrap().octets()
+                {
+                    labels.insert([frame[15] & 0xf, frame[16], frame[17]]);
+                    ports.insert(frame[54..58].to_vec());
+                    datagrams += 1;
+                }
+            }
+        }
+        assert_eq!((datagrams, labels.len(), ports.len()), (6, 1, 1), "{labels:?}");
     });
 }
 

@@ -23,6 +23,7 @@ use self::trust::Trust;
 use crate::limits::{self, AskedRepeats, Repeats, SECOND_NS};
 use crate::local;
 use crate::pacing::{Pacer, Schedule, least_interval_ns};
+use crate::stream;
 
 const DEFAULT_TIMEOUT_NS: u64 = 10 * SECOND_NS;
 /// Bytes of a body that are read, at most.
@@ -169,6 +170,7 @@ pub fn run(request: &ApplicationRequest, pacer: &Pacer) -> Result<ApplicationRes
     if !request.mine {
         pacer.check(plan.address)?;
     }
+    stream::rehearse();
     let mut schedule = Schedule::new(pacer, plan.address, &repeats, request.mine);
     let mut result = ApplicationResult { attempts: Vec::new(), stopped: None };
     for _ in 0..repeats.count {
@@ -207,7 +209,7 @@ impl Plan {
         let asked =
             AskedRepeats { count: request.count, interval_ns: request.interval_ns, timeout_ns: request.timeout_ns };
         let repeats = asked.checked(least_interval_ns(request.mine), DEFAULT_TIMEOUT_NS)?;
-        local::check_families(request.address, request.source)?;
+        local::check_address(request.address, request.source)?;
         let usual_port = if request.clear { 80 } else { 443 };
         let port = limits::port(request.port.unwrap_or(usual_port))?;
         let text = request.server_name.trim_end_matches('.');

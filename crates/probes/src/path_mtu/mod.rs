@@ -163,7 +163,7 @@ pub fn run(request: &PathMtuRequest, pacer: &Pacer) -> Result<PathMtuResult> {
     limits::within("most_bytes", most.into(), sizes)?;
     let least = request.least_bytes.unwrap_or(DEFAULT_LEAST_BYTES.min(most));
     limits::within("least_bytes", least.into(), u64::from(LEAST_BYTES)..=u64::from(most))?;
-    local::check_families(address, source)?;
+    local::check_address(address, source)?;
     pacer.wait(address, 0, mine);
     let carrier = match request.by {
         By::Udp => Carrier::Udp,

@@ -106,7 +106,7 @@ pub fn run(request: &ResolveRequest) -> Result<ResolveResult> {
     limits::within("types", types.len() as u64, 1..=ALL_TYPES.len() as u64)?;
     let name = message::name(&request.name).map_err(Error::bad_params)?;
     let resolver = Resolver::chosen(request.resolver)?;
-    local::check_families(resolver.address, request.source)?;
+    local::check_address(resolver.address, request.source)?;
     let asking = Asking { resolver, source: request.source, timeout_ns };
     let answers = thread::scope(|scope| {
         let (asking, name) = (&asking, &name);
