@@ -19,7 +19,7 @@ from lab.networks import execute
 from lab.unprivileged import run_as_nobody
 
 from sixbench.agent import AgentHub
-from sixbench.bench.emulation import choose_emulators
+from sixbench.bench import emulation
 from sixbench.bench.laboratory import Laboratory
 from sixbench.model.network import Blueprint
 from sixbench.plan.experiment_file import read_topology_only
@@ -123,9 +123,10 @@ def started(hub: AgentHub, folder: Path, text: str, stack: ExitStack) -> Interne
     """The network, with the servers up until the stack is closed."""
     topology = read_topology_only(parse_yaml(text, "test.yaml"))
     probe = hub.start(["probe"])["probe"]
-    [topology] = choose_emulators(probe, (topology,))
+    [topology] = emulation.choose_emulators(probe, (topology,))
     hub.stop([probe])
     lab = Laboratory(hub, Blueprint(topology=topology))
+    emulation.begin(lab, "reach")
     internet = Internet(lab=lab, folder=folder)
     internet.execute("h1", "sysctl", "-w", "net.ipv4.ping_group_range=0 2147483647")
     internet.zone({NAME: {"A": [internet.address(4)], "AAAA": [internet.address(6)]}})
