@@ -60,16 +60,16 @@ class RecordedAgent:
     def _resolve(self, request: ResolveRequest) -> dict[str, Any]:
         answers = []
         for kind in request.types or []:
-            found = self.names.get(request.name, {}).get(kind, [])
+            records = self.names.get(request.name, {}).get(kind, [])
             item: dict[str, Any] = {"type": kind, "outcome": "answered", "elapsed_ns": 2 * MS}
             if kind == "HTTPS":
-                item |= {"rcode": "NOERROR", "https": [{"alpn": found}] if found else []}
-            elif isinstance(found, list):
-                item |= {"rcode": "NOERROR", "addresses": found}
-            elif found.isupper():
-                item |= {"rcode": found}
+                item |= {"rcode": "NOERROR", "https": [{"alpn": records}] if records else []}
+            elif isinstance(records, list):
+                item |= {"rcode": "NOERROR", "addresses": records}
+            elif records.isupper():
+                item |= {"rcode": records}
             else:
-                item = {"type": kind, "outcome": found}
+                item = {"type": kind, "outcome": records}
             answers.append(item)
         return {"resolver": {"address": "192.0.2.53", "port": 53}, "answers": answers}
 

@@ -76,13 +76,13 @@ def answer(query: bytes, zone: dict[str, Any]) -> bytes | None:
     records = zone.get(".".join(labels).lower().rstrip("."))
     if records is None:
         return _message(query, question, RCODES["NXDOMAIN"], [])
-    found = records.get(TYPES.get(kind, ""), [])
-    if found is None:
+    addresses = records.get(TYPES.get(kind, ""), [])
+    if addresses is None:
         return None
-    if isinstance(found, str):
-        return _message(query, question, RCODES[found], [])
+    if isinstance(addresses, str):
+        return _message(query, question, RCODES[addresses], [])
     family = socket.AF_INET6 if kind == 28 else socket.AF_INET
-    return _message(query, question, 0, [(kind, socket.inet_pton(family, address)) for address in found])
+    return _message(query, question, 0, [(kind, socket.inet_pton(family, address)) for address in addresses])
 
 
 def _message(query: bytes, question: bytes, rcode: int, answers: list[tuple[int, bytes]]) -> bytes:

@@ -70,7 +70,7 @@ class Internet:
         return str(self.folder / "ca.pem")
 
     def sixbench(self, *arguments: str) -> str:
-        """What a command at the client prints."""
+        """The output of a command at the client."""
         done = subprocess.run(
             self.within("h1", sys.executable, "-m", "sixbench", *arguments),
             capture_output=True,
@@ -147,11 +147,11 @@ def started(hub: AgentHub, folder: Path, text: str, stack: ExitStack) -> Interne
 
 def statuses(run: dict[str, Any], workload: str) -> dict[str, set[str]]:
     """The statuses of the trials of a workload, by path."""
-    found: dict[str, set[str]] = {}
+    by_path: dict[str, set[str]] = {}
     for trial in run["trials"]:
         if trial["workload"] == workload:
-            found.setdefault(trial["path"], set()).add(trial["status"])
-    return found
+            by_path.setdefault(trial["path"], set()).add(trial["status"])
+    return by_path
 
 
 def test_both_families_of_a_server_are_compared(internet: Internet) -> None:
@@ -284,11 +284,11 @@ def test_a_server_that_is_slower_over_ipv6_is_called_so(network: Network) -> Non
     internet = network(APART)
     internet.zone({NAME: {"A": [internet.address(4)], "AAAA": [internet.address(6, "h3")]}})
     run = internet.reach(NAME, "--workload", "tcp-connect", "--workload", "tls", blocks=8)
-    found = {finding["metric"]: finding for finding in run["findings"]["findings"]}
-    assert found["connect_p50"]["direction"] == "higher"
-    assert found["handshake_p50"]["direction"] == "higher"
+    by_metric = {finding["metric"]: finding for finding in run["findings"]["findings"]}
+    assert by_metric["connect_p50"]["direction"] == "higher"
+    assert by_metric["handshake_p50"]["direction"] == "higher"
     # Of 10 and 30 ms of round trip; a busy machine adds to both.
-    assert 1.5 < found["connect_p50"]["ratio"] < 3.1
+    assert 1.5 < by_metric["connect_p50"]["ratio"] < 3.1
 
 
 def test_without_ipv6_it_says_so_and_goes_on(internet: Internet) -> None:

@@ -427,5 +427,5 @@ def test_intervals_hold_the_truth_as_often_as_they_say(ipv6_ms: float) -> None:
         actual = (ipv6_ms + 0.25) / 20.25
         held = sum(run[name][0] <= actual <= run[name][1] for run in runs)
         assert 90 <= held <= 100, name
-        found = sum(bool(run[name][2]) for run in runs)
-        assert found <= 5 if truth == 1 else found >= 95, name
+        decided = sum(bool(run[name][2]) for run in runs)
+        assert decided <= 5 if truth == 1 else decided >= 95, name

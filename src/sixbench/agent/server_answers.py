@@ -21,7 +21,7 @@ ProbeOutcome = Literal[
     "closed",
     "protocol",
 ]
-"""What became of an attempt."""
+"""The ends of an attempt."""
 
 MOST_ATTEMPTS = 1000
 
@@ -36,8 +36,8 @@ class IcmpError(Form):
     from_: Name = Field(alias="from", default=ABSENT)
 
 
-class Probe(Form):
-    """What every attempt has."""
+class ServerAttempt(Form):
+    """The parts that every attempt has."""
 
     outcome: ProbeOutcome
     reason: Text = ABSENT
@@ -45,7 +45,7 @@ class Probe(Form):
     begun_ns: Natural = ABSENT
 
 
-class Connection(Probe):
+class Connection(ServerAttempt):
     """An attempt that opens a connection."""
 
     source: Name = ABSENT
@@ -95,7 +95,7 @@ class ApplicationAnswer(Form):
     stopped: Name = ABSENT
 
 
-class EchoReply(Probe):
+class EchoReply(ServerAttempt):
     """An echo request and its outcome."""
 
     sequence: Natural = ABSENT
@@ -126,7 +126,7 @@ class ServiceBinding(Form):
     alpn: Annotated[list[Name], Field(max_length=100)] = ABSENT
 
 
-class Lookup(Probe):
+class Lookup(ServerAttempt):
     """The look-up of one type of records."""
 
     type: Name
@@ -189,7 +189,7 @@ class Nat64Answer(Form):
 
 
 class VantageAnswer(Form):
-    """What this machine knows of its own place."""
+    """The place of this machine, as far as it knows."""
 
     addresses: Annotated[list[LocalAddressAnswer], Field(max_length=10_000)]
     interfaces: Annotated[list[InterfaceAnswer], Field(max_length=10_000)] = ABSENT
@@ -199,7 +199,7 @@ class VantageAnswer(Form):
     proxies: Annotated[list[Name], Field(max_length=100)] = ABSENT
 
 
-class HopAnswer(Probe):
+class HopAnswer(ServerAttempt):
     """An answer from a hop."""
 
     outcome: Name  # type: ignore[assignment]
@@ -230,7 +230,7 @@ class TooBigReport(Form):
     probe_bytes: Natural = ABSENT
 
 
-class PathMtuAnswer(Probe):
+class PathMtuAnswer(ServerAttempt):
     """The path MTU towards a server without its help."""
 
     mtu_bytes: Natural = ABSENT

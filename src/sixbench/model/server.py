@@ -1,4 +1,4 @@
-"""Servers of others as the far ends of an experiment, and what a workload does towards them."""
+"""Servers of others as the far ends of an experiment, and the use of workloads towards them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEFAULT_PORT = 443
 
 @dataclass(frozen=True, kw_only=True)
 class ServerUse:
-    """What a workload takes towards a server that sixbench does not run.
+    """The use of a workload towards a server that sixbench does not run.
 
     Attributes:
         parameters: the names of those that it has there.
@@ -83,14 +83,14 @@ class Server:
 
 def addresses_in(name: str) -> dict[int, str]:
     """The address in a text, or the two with a comma between them, by family; none where a part is no address."""
-    found: dict[int, str] = {}
+    by_family: dict[int, str] = {}
     for part in name.split(","):
         try:
             address = ip_address(part.partition("%")[0])
         except ValueError:
             return {}
-        found[address.version] = part
-    return found
+        by_family[address.version] = part
+    return by_family
 
 
 def why_no_server(name: str) -> str | None:

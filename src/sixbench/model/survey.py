@@ -1,4 +1,4 @@
-"""What was found out before the first trial of an experiment with servers: the vantage point, and each server."""
+"""The survey before the first trial of an experiment with servers: the vantage point, and each server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 from .topology import Family
 
 PathKind = Literal["native", "6to4", "teredo", "tunnel", "nat64", "clat", "vpn"]
-"""What carries the packets of a family from this machine. `tunnel`: a device of the kind sit, as 6rd has one. `clat`:
+"""The carrier of the packets of a family from this machine. `tunnel`: a device of the kind sit, as 6rd has one. `clat`:
 IPv4 is translated to IPv6 on this machine or next to it (RFC 6877)."""
 
 WELL_KNOWN_PREFIX = IPv6Network("64:ff9b::/96")
@@ -170,7 +170,7 @@ def is_translated(address: str, prefixes: tuple[str, ...]) -> bool:
 def path_kind(
     address: str, source: str | None, interface_kind: str | None, nat64_prefixes: tuple[str, ...] = ()
 ) -> PathKind:
-    """What carries the packets from a source to an address.
+    """The carrier of the packets from a source to an address.
 
     Args:
         source: of the route; None: there is no route.
@@ -179,12 +179,12 @@ def path_kind(
     """
     if is_translated(address, nat64_prefixes):
         return "nat64"
-    own = None if source is None else ip_address(source.partition("%")[0])
-    if isinstance(own, IPv4Address) and own in _CLAT:
+    local = None if source is None else ip_address(source.partition("%")[0])
+    if isinstance(local, IPv4Address) and local in _CLAT:
         return "clat"
-    if isinstance(own, IPv6Address) and own in _TEREDO:
+    if isinstance(local, IPv6Address) and local in _TEREDO:
         return "teredo"
-    if isinstance(own, IPv6Address) and own in _6TO4:
+    if isinstance(local, IPv6Address) and local in _6TO4:
         return "6to4"
     if interface_kind in _VPNS:
         return "vpn"

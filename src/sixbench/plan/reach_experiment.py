@@ -19,7 +19,8 @@ REACH = "reach"
 """The name of each such experiment."""
 
 WORKLOADS: tuple[Any, ...] = ("dns", "ping", "tcp-connect", "tls", {"http": {"version": ["1.1", "2", "3"]}})
-"""What servers of the web and of others offer. What one does not offer is found out before the first trial."""
+"""The workloads of servers of the web and of others. The survey before the first trial leaves out those that a server
+does not offer."""
 _COMBINATIONS = 7
 """The combinations of a server with these workloads."""
 FEWEST_BLOCKS = 5

@@ -39,7 +39,7 @@ _SHORT: Mapping[PathKind, str] = {
 MOST_SENTENCES = 200
 HTTP_3 = http.KIND.offer_name({http.HTTP_VERSION.column: "3"})
 _UNANSWERED = {"ping": "echo requests unanswered", "dns": "look-ups unanswered", "quic-connect": "UDP unanswered"}
-"""What silence means, by workload; of those over TCP it is the SYN."""
+"""Words for silence, by workload; of those over TCP it is the SYN."""
 _OUTCOMES = {
     "refused": "refused",
     "reset": "reset",
@@ -56,18 +56,18 @@ _LISTS = ("attempts", "replies", "answers")
 
 
 def survey_of(run: Run) -> Survey | None:
-    """What was found out before the first trial; None for runs without servers."""
+    """The survey before the first trial; None for runs without servers."""
     return run.manifest.environment.survey
 
 
 def vantage_sentence(survey: Survey) -> str:
-    """What IPv4 and IPv6 are from here, such as `IPv6 from here is native; IPv4 is native.`"""
+    """The kinds of IPv4 and IPv6 from here, such as `IPv6 from here is native; IPv4 is native.`"""
     parts = []
     for family, name in reversed(FAMILIES.items()):
         kinds = Counter(
-            found.kind
+            entry.kind
             for server in survey.servers
-            if (found := server.families.get(family)) is not None and found.is_reachable
+            if (entry := server.families.get(family)) is not None and entry.is_reachable
         )
         if not any(family in server.families for server in survey.servers):
             continue
@@ -91,9 +91,9 @@ def vantage_table(run: Run) -> Table | None:
         return None
     counted: Counter[tuple[str, PathKind, str, str]] = Counter()
     for server in survey.servers:
-        for family, found in server.families.items():
-            if found.is_reachable:
-                counted[family, found.kind, found.interface or "", found.source or ""] += 1
+        for family, entry in server.families.items():
+            if entry.is_reachable:
+                counted[family, entry.kind, entry.interface or "", entry.source or ""] += 1
     return without_empty(
         Table(
             title=vantage_sentence(survey),
@@ -127,13 +127,13 @@ def servers_table(run: Run) -> Table | None:
     )
 
 
-def _address_words(found: ServerAddresses | None) -> str:
-    if found is None:
+def _address_words(entry: ServerAddresses | None) -> str:
+    if entry is None:
         return ""
-    if found.address is None:
-        return f"none ({found.lookup})" if found.lookup not in (None, "answered") else "none"
-    more = len(found.addresses) - 1
-    text = found.address if found.source is not None else f"{found.address} (no route)"
+    if entry.address is None:
+        return f"none ({entry.lookup})" if entry.lookup not in (None, "answered") else "none"
+    more = len(entry.addresses) - 1
+    text = entry.address if entry.source is not None else f"{entry.address} (no route)"
     return f"{text} and {more} more" if more > 0 else text
 
 
@@ -155,16 +155,16 @@ def routes_table(run: Run) -> Table | None:
         [
             server.label,
             FAMILIES[family],
-            _both([str(len(reading.hops)) for reading in found.routes]),
-            _both([reading.ended for reading in found.routes]),
-            str(_differing_hops(found.routes)) if len(found.routes) > 1 else "",
-            str(sum(len(hop) > 1 for hop in found.routes[0].hops)) if found.routes else "",
-            _both([_mtu_words(reading) for reading in found.path_mtus]),
-            next((reading.packet_too_big for reading in found.path_mtus if reading.packet_too_big), ""),
+            _both([str(len(reading.hops)) for reading in entry.routes]),
+            _both([reading.ended for reading in entry.routes]),
+            str(_differing_hops(entry.routes)) if len(entry.routes) > 1 else "",
+            str(sum(len(hop) > 1 for hop in entry.routes[0].hops)) if entry.routes else "",
+            _both([_mtu_words(reading) for reading in entry.path_mtus]),
+            next((reading.packet_too_big for reading in entry.path_mtus if reading.packet_too_big), ""),
         ]
         for server in survey.servers
-        for family, found in server.families.items()
-        if found.routes or found.path_mtus
+        for family, entry in server.families.items()
+        if entry.routes or entry.path_mtus
     ]
     columns = left(
         *("server", "family", "hops", "ended", "hops that changed", "hops of several routers"),
@@ -222,8 +222,8 @@ def fault_sentences(run: Run) -> list[str]:
     sentences: list[str] = []
     for server in survey.servers:
         sentences += _of_announced(server)
-        for family, found in server.families.items():
-            sentences += _of_addresses(server.label, family, found)
+        for family, entry in server.families.items():
+            sentences += _of_addresses(server.label, family, entry)
         for (label, workload, family), seen in attempts.items():
             if label == server.label and 2 * seen.answered < seen.total:
                 sentences.append(_of_attempts(server, workload, family, seen, attempts))
@@ -233,13 +233,13 @@ def fault_sentences(run: Run) -> list[str]:
 def _attempts(run: Run) -> dict[_Key, _Attempts]:
     """The attempts of all trials that were not failures of sixbench's own."""
     families = {path.name: f"ipv{path.family}" for path in run.manifest.experiment.paths}
-    found: dict[_Key, _Attempts] = {}
+    by_key: dict[_Key, _Attempts] = {}
     for trial in run.trials:
         label = trial.levels.get(SERVER_COLUMN)
         if trial.status != "ok" or not isinstance(label, str) or trial.path not in families:
             continue
         workload = WORKLOADS[trial.workload].offer_name(trial.params) if trial.workload in WORKLOADS else trial.workload
-        seen = found.setdefault((label, workload, families[trial.path]), _Attempts())
+        seen = by_key.setdefault((label, workload, families[trial.path]), _Attempts())
         for attempt in _entries(trial.client):
             outcome = str(attempt.get("outcome"))
             status = attempt.get("status")
@@ -249,7 +249,7 @@ def _attempts(run: Run) -> dict[_Key, _Attempts]:
             detail = _detail(attempt)
             if detail and outcome != "answered":
                 seen.details[detail] += 1
-    return found
+    return by_key
 
 
 def _entries(result: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -299,34 +299,34 @@ def _outcome_words(workload: str, outcome: str) -> str:
     return _OUTCOMES.get(outcome, outcome)
 
 
-def _of_addresses(label: str, family: str, found: ServerAddresses) -> list[str]:
+def _of_addresses(label: str, family: str, entry: ServerAddresses) -> list[str]:
     """Sentences on the name and the addresses of a server in one family."""
     name, sentences = FAMILIES[family], []
     record = {"ipv4": "A", "ipv6": "AAAA"}[family]
-    if found.lookup == "silence":
+    if entry.lookup == "silence":
         sentences.append(f"The look-up of the {record} records of {label} is not answered.")
-    elif found.lookup not in (None, "answered", "NOERROR", "NXDOMAIN"):
-        sentences.append(f"The look-up of the {record} records of {label} fails: {found.lookup}.")
-    if found.kind == "nat64":
+    elif entry.lookup not in (None, "answered", "NOERROR", "NXDOMAIN"):
+        sentences.append(f"The look-up of the {record} records of {label} fails: {entry.lookup}.")
+    if entry.kind == "nat64":
         sentences.append(
-            f"{label} has no IPv6 address of its own: a DNS64 made {found.address}, so that its IPv6 is IPv4 by NAT64."
+            f"{label} has no IPv6 address of its own: a DNS64 made {entry.address}, so that its IPv6 is IPv4 by NAT64."
         )
-    if found.address is not None and found.source is None:
-        sentences.append(f"This machine has no route to {label} over {name} ({found.address}).")
-    silent = {address: outcome for address, outcome in found.outcomes.items() if outcome != "answered"}
-    if silent and len(silent) < len(found.outcomes):
+    if entry.address is not None and entry.source is None:
+        sentences.append(f"This machine has no route to {label} over {name} ({entry.address}).")
+    silent = {address: outcome for address, outcome in entry.outcomes.items() if outcome != "answered"}
+    if silent and len(silent) < len(entry.outcomes):
         texts = [f"{address} ({outcome})" for address, outcome in silent.items()]
         verb = "does" if len(silent) == 1 else "do"
         sentences.append(
-            f"{len(silent)} of {len(found.outcomes)} {name} addresses of {label} {verb} not answer: "
-            f"{words.listing(texts)}. The trials went to {found.address}."
+            f"{len(silent)} of {len(entry.outcomes)} {name} addresses of {label} {verb} not answer: "
+            f"{words.listing(texts)}. The trials went to {entry.address}."
         )
-    if found.now is not None and found.address is not None and found.address not in found.now:
-        now = words.listing(found.now) if found.now else "none"
+    if entry.now is not None and entry.address is not None and entry.address not in entry.now:
+        now = words.listing(entry.now) if entry.now else "none"
         sentences.append(
-            f"{label} has other {name} addresses at the end of the run ({now}); all trials went to {found.address}."
+            f"{label} has other {name} addresses at the end of the run ({now}); all trials went to {entry.address}."
         )
-    sentences += _of_path_mtu(label, name, found)
+    sentences += _of_path_mtu(label, name, entry)
     return sentences
 
 
@@ -341,8 +341,8 @@ def _of_announced(server: SurveyedServer) -> list[str]:
     ]
 
 
-def _of_path_mtu(label: str, name: str, found: ServerAddresses) -> list[str]:
-    for reading in found.path_mtus:
+def _of_path_mtu(label: str, name: str, entry: ServerAddresses) -> list[str]:
+    for reading in entry.path_mtus:
         if reading.packet_too_big == "never" and reading.mtu_bytes is not None:
             return [
                 f"The path MTU to {label} over {name} is {reading.mtu_bytes} bytes, less than that of the interface, "

@@ -17,12 +17,12 @@ class Hiding:
     """Replaces addresses of this machine's networks.
 
     Args:
-        own: addresses of this machine.
+        addresses: addresses of this machine.
     """
 
-    def __init__(self, own: Iterable[str]) -> None:
+    def __init__(self, addresses: Iterable[str]) -> None:
         self._networks: set[IPv4Network | IPv6Network] = set()
-        for text in own:
+        for text in addresses:
             address = ip_address(text.partition("%")[0])
             self._networks.add(ip_network(f"{address}/{LEAST_BITS[address.version]}", strict=False))
 
@@ -47,7 +47,7 @@ class Hiding:
 
 def own_addresses(survey: Survey) -> list[str]:
     """The addresses of this machine, and those that packets to the servers leave from."""
-    sources = [found.source for server in survey.servers for found in server.families.values()]
+    sources = [entry.source for server in survey.servers for entry in server.families.values()]
     return [*(item.address for item in survey.vantage.addresses), *(source for source in sources if source is not None)]
 
 

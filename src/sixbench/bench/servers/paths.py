@@ -21,19 +21,19 @@ PROBES_BY = ("icmp", "udp")
 def with_readings(agent: Agent, server: SurveyedServer) -> SurveyedServer:
     """The server with one more reading of each family's path. A kernel that refuses the means leaves them out. Raises
     `AgentError` where the agent has ended."""
-    return replace(server, families={name: _read(agent, found, server.mine) for name, found in server.families.items()})
+    return replace(server, families={name: _read(agent, entry, server.mine) for name, entry in server.families.items()})
 
 
-def _read(agent: Agent, found: ServerAddresses, mine: bool) -> ServerAddresses:
-    if not found.is_reachable or found.address is None:
-        return found
-    route = _route(agent, found.address)
-    mtus = [_path_mtu(agent, found.address, by, mine) for by in PROBES_BY]
+def _read(agent: Agent, entry: ServerAddresses, mine: bool) -> ServerAddresses:
+    if not entry.is_reachable or entry.address is None:
+        return entry
+    route = _route(agent, entry.address)
+    mtus = [_path_mtu(agent, entry.address, by, mine) for by in PROBES_BY]
     answered = [mtu for mtu in mtus if mtu is not None and mtu.outcome == "answered"]
     return replace(
-        found,
-        routes=(*found.routes, *([] if route is None else [route])),
-        path_mtus=(*found.path_mtus, *(answered[:1] or [mtu for mtu in mtus if mtu is not None][:1])),
+        entry,
+        routes=(*entry.routes, *([] if route is None else [route])),
+        path_mtus=(*entry.path_mtus, *(answered[:1] or [mtu for mtu in mtus if mtu is not None][:1])),
     )
 
 

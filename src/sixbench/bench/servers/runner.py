@@ -21,7 +21,7 @@ from ..record import TrialTask, blank_record
 from ..trial import Outcome
 from .hiding import Hiding, hidden_survey
 from .probes import PROBERS
-from .probes.prober import FailureCount, Probed, Target
+from .probes.prober import FailureCount, Probed, ProbedServer
 from .surveying import look_again, vantage_of
 
 
@@ -78,7 +78,7 @@ class ServerRunner:
             return None
         return hidden_survey(survey, self._hiding_of(agent)) if self.experiment.hides_addresses else survey
 
-    def _warm_up(self, agent: Agent, trial: TrialTask, target: Target) -> None:
+    def _warm_up(self, agent: Agent, trial: TrialTask, target: ProbedServer) -> None:
         """One attempt that does not count, the first time that this agent does a workload: its code is read from the
         disk then. Raises `AgentError`."""
         name = trial.kind.offer_name(trial.combination.workload.params)
@@ -89,8 +89,8 @@ class ServerRunner:
     def _hiding_of(self, agent: Agent) -> Hiding:
         """The addresses to hide, which the survey of the manifest no longer has. Raises `AgentError`."""
         if self._hiding is None:
-            own = vantage_of(agent.answer(VantageRequest(ask_nat64=False)))
-            self._hiding = Hiding(item.address for item in own.addresses)
+            vantage = vantage_of(agent.answer(VantageRequest(ask_nat64=False)))
+            self._hiding = Hiding(item.address for item in vantage.addresses)
         return self._hiding
 
     def _living(self) -> Agent:
@@ -101,13 +101,13 @@ class ServerRunner:
     def _measured(self, agent: Agent, trial: TrialTask, record: TrialRecord) -> TrialRecord:
         server = self.experiment.server_of(trial.combination)
         surveyed = self.survey.server(server.label)
-        found = surveyed.families[family_name(trial.path.family)]
+        entry = surveyed.families[family_name(trial.path.family)]
         params = dict(trial.combination.workload.params)
         prober = PROBERS[trial.kind.name]
-        target = Target(
+        target = ProbedServer(
             server=server,
             name=server.host_name,
-            address=found.address or server.name,
+            address=entry.address or server.name,
             family=trial.path.family,
             mine=surveyed.mine,
             resolver=self.experiment.resolver,
@@ -119,10 +119,10 @@ class ServerRunner:
             return replace(record, status="failed", reasons=[Reason(kind=ReasonKind.AGENT_FAILED, text=str(error))])
         self.failures.note(trial.combination.name, trial.path.name, probed)
         measured = prober.measurements(params, probed)
-        reasons = [*measured.invalid, *_reasons(probed, found)]
+        reasons = [*measured.invalid, *_reasons(probed, entry)]
         status: Status = "invalid" if reasons else "ok"
         result = probed.result
-        client: str | None = probed.source or found.source
+        client: str | None = probed.source or entry.source
         if self.experiment.hides_addresses:
             hiding = self._hiding_of(agent)
             result = hiding.value(result)
@@ -140,12 +140,12 @@ class ServerRunner:
         )
 
 
-def _reasons(probed: Probed, found: ServerAddresses) -> list[Reason]:
+def _reasons(probed: Probed, entry: ServerAddresses) -> list[Reason]:
     """The reasons for which a trial is not what it claims."""
     if not probed.attempts:
         return [Reason(kind=ReasonKind.NOTHING_SENT, text="no attempt was made")]
-    if probed.interface is not None and found.interface is not None and probed.interface != found.interface:
-        words = f"packets left by {probed.interface}, and when the run began by {found.interface}"
+    if probed.interface is not None and entry.interface is not None and probed.interface != entry.interface:
+        words = f"packets left by {probed.interface}, and when the run began by {entry.interface}"
         return [Reason(kind=ReasonKind.OTHER_PATH, text=words)]
     return []
 

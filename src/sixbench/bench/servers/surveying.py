@@ -1,4 +1,4 @@
-"""What is found out before the first trial: the addresses of each server, what carries packets there, and what it
+"""The survey before the first trial: the addresses of each server, the carrier of packets to it, and what it
 offers; and after the last trial, whether a name has other addresses now."""
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ...model.workloads import WORKLOADS
 from .paths import with_readings
 from .probes import PROBERS
 from .probes.dns import RECORDS, TIMEOUT_NS, judged, resolver_of
-from .probes.prober import Target, waits_s
+from .probes.prober import ProbedServer, waits_s
 
 AT_ONCE = 16
 """Servers that are asked at the same time. The agent takes 32 requests."""
@@ -63,7 +63,7 @@ def take_survey(agent: Agent, experiment: Experiment) -> Survey:
     families = tuple(dict.fromkeys(path.family for path in experiment.paths))
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         resolved = list(pool.map(lambda server: _resolve(agent, server, experiment, families), experiment.servers))
-        towards = [address for item in resolved for found in item.addresses.values() for address in found]
+        towards = [address for item in resolved for entry in item.addresses.values() for address in entry]
         answer = agent.answer(
             VantageRequest(towards=towards or None, resolver=resolver_of(experiment.resolver)), timeout_s=_VANTAGE_S
         )
@@ -114,10 +114,10 @@ def _resolve(agent: Agent, server: Server, experiment: Experiment, families: Seq
     """All addresses of a server's name, in the order in which they came."""
     if server.is_address:
         named = server.addresses
-        own: dict[Family, tuple[str, ...]] = {
+        by_family: dict[Family, tuple[str, ...]] = {
             family: (named[family],) if family in named else () for family in families
         }
-        return _Resolved(server=server, lookups=dict.fromkeys(families), addresses=own)
+        return _Resolved(server=server, lookups=dict.fromkeys(families), addresses=by_family)
     request = ResolveRequest(
         name=server.name,
         types=[*(RECORDS[family] for family in families), SERVICE],
@@ -147,7 +147,7 @@ class _Surveying:
         self._kinds = {item.interface: item.kind for item in vantage.interfaces or ()}
         self._prefixes = vantage_of(vantage).nat64_prefixes
         self.cannot: dict[str, str] = {}
-        """Why this machine cannot do a workload, by its name."""
+        """The reasons why this machine cannot do a workload, by its name."""
         self._combinations: dict[str, list[Combination]] = {}
         for combination in experiment.combinations:
             self._combinations.setdefault(str(combination.levels[SERVER_COLUMN]), []).append(combination)
@@ -170,9 +170,9 @@ class _Surveying:
             if key in offers or _use(combination).needs_name:
                 continue
             offers[key] = {
-                family_name(family): self._attempt(server, found.address, family, combination, mine)
+                family_name(family): self._attempt(server, entry.address, family, combination, mine)
                 for family in resolved.addresses
-                if (found := families[family_name(family)]).is_reachable and found.address is not None
+                if (entry := families[family_name(family)]).is_reachable and entry.address is not None
             }
         return SurveyedServer(
             label=server.label, families=families, offers=offers, announced=resolved.announced, mine=mine
@@ -212,7 +212,7 @@ class _Surveying:
         self, server: Server, address: str, family: Family, combination: Combination | None, mine: bool
     ) -> str:
         assert combination is not None
-        target = Target(
+        target = ProbedServer(
             server=server,
             name=server.host_name,
             address=address,
@@ -311,14 +311,14 @@ def _is_the_last(combination: Combination, surveyed: SurveyedServer) -> bool:
 
 
 def _demand(key: str) -> tuple[int, str]:
-    """How much an offer asks of a server, for ordering."""
+    """The demand of an offer on a server, for ordering."""
     use = WORKLOADS[key.partition(" ")[0]].to_servers
     return (use.first if use is not None else 0, key)
 
 
 def _why_unreachable(surveyed: SurveyedServer) -> str:
-    if not any(found.addresses for found in surveyed.families.values()):
-        outcomes = dict.fromkeys(found.lookup for found in surveyed.families.values() if found.lookup is not None)
+    if not any(entry.addresses for entry in surveyed.families.values()):
+        outcomes = dict.fromkeys(entry.lookup for entry in surveyed.families.values() if entry.lookup is not None)
         return f"its name has no address here ({listed(map(str, outcomes))})" if outcomes else "it has no address"
     return "this machine has no route to it"
 

@@ -1,4 +1,4 @@
-"""How workloads go to servers of others: one file each, and this list of them."""
+"""Workloads towards servers of others: one file each, and this list of them."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from ....model.form import ABSENT
 from ....model.parameter import Parameter, Params
 from ....model.workload import TrialMeasurements
 from ....model.workloads import http, quic_connect, tls
-from .prober import REFUSALS, TOO_MANY, UNAVAILABLE, Probed, Prober, Target, add_times, waits_s
+from .prober import REFUSALS, TOO_MANY, UNAVAILABLE, Probed, ProbedServer, Prober, add_times, waits_s
 
 TIMEOUT_NS = 10_000_000_000
 LEFT_ALONE = "refused"
@@ -23,7 +23,7 @@ LEFT_ALONE = "refused"
 _STATISTICS = ("mean", "p50", "p99")
 
 
-def _ask(workload: str, version: Parameter | None, agent: Agent, target: Target, params: Params) -> Probed:
+def _ask(workload: str, version: Parameter | None, agent: Agent, target: ProbedServer, params: Params) -> Probed:
     count, timeout_ns = int(params["count"]), int(params.get("timeout_ns", TIMEOUT_NS))
     request = ApplicationRequest(
         workload=workload,

@@ -10,7 +10,7 @@ from ....model.parameter import Params
 from ....model.topology import Family
 from ....model.workload import TrialMeasurements
 from ....model.workloads import dns
-from .prober import Probed, Prober, Target, add_times, waits_s
+from .prober import Probed, ProbedServer, Prober, add_times, waits_s
 
 TIMEOUT_NS = 5_000_000_000
 DNS_PORT = 53
@@ -19,7 +19,7 @@ GOOD = frozenset({"NOERROR", "NXDOMAIN"})
 """The codes of an answer. Others, such as SERVFAIL, say that there is none."""
 
 
-def _ask(agent: Agent, target: Target, params: Params) -> Probed:
+def _ask(agent: Agent, target: ProbedServer, params: Params) -> Probed:
     timeout_ns = int(params.get("timeout_ns", TIMEOUT_NS))
     lookups: list[Lookup] = []
     for _ in range(int(params["count"])):

@@ -9,12 +9,12 @@ from ....model.parameter import Params
 from ....model.workload import TrialMeasurements
 from ....model.workloads import ping
 from ....model.workloads.request_response import STATISTICS
-from .prober import Probed, Prober, Target, add_times, waits_s
+from .prober import Probed, ProbedServer, Prober, add_times, waits_s
 
 TIMEOUT_NS = 1_000_000_000
 
 
-def _ask(agent: Agent, target: Target, params: Params) -> Probed:
+def _ask(agent: Agent, target: ProbedServer, params: Params) -> Probed:
     count, timeout_ns = int(params["count"]), int(params.get("timeout_ns", TIMEOUT_NS))
     interval_ns = int(params[ping.PROBE_INTERVAL.column])
     request = PingRequest(

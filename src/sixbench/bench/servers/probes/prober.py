@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ....agent import Agent
-from ....agent.server_answers import Probe
+from ....agent.server_answers import ServerAttempt
 from ....model.json_object import JsonObject
 from ....model.parameter import Params
 from ....model.quantity import FAILURES
@@ -27,7 +27,7 @@ TOO_MANY, UNAVAILABLE = 429, 503
 
 
 @dataclass(frozen=True, kw_only=True)
-class Target:
+class ProbedServer:
     """Where the attempts of a trial go.
 
     Attributes:
@@ -54,7 +54,7 @@ class Probed:
         refused: whether the server asked to be left alone.
     """
 
-    attempts: Sequence[Probe]
+    attempts: Sequence[ServerAttempt]
     result: JsonObject
     strays: int = 0
     refused: bool = False
@@ -92,12 +92,12 @@ class Prober:
     """
 
     workload: str
-    ask: Callable[[Agent, Target, Params], Probed]
+    ask: Callable[[Agent, ProbedServer, Params], Probed]
     summarise: Callable[[Params, Probed, TrialMeasurements], None]
     failures: str = f"{FAILURES}_ratio"
 
     def measurements(self, params: Params, probed: Probed) -> TrialMeasurements:
-        """What the attempts say. Attempts that failed are a result: a family that does not work is a finding."""
+        """The measurements of a trial. Attempts that failed are a result: a family that does not work is a finding."""
         measured = TrialMeasurements()
         total = len(probed.attempts)
         if total:

@@ -8,12 +8,12 @@ from ....agent.server_answers import TcpAttempt
 from ....model.parameter import Params
 from ....model.workload import TrialMeasurements
 from ....model.workloads import tcp_connect
-from .prober import REFUSALS, Probed, Prober, Target, add_times, waits_s
+from .prober import REFUSALS, Probed, ProbedServer, Prober, add_times, waits_s
 
 TIMEOUT_NS = 3_000_000_000
 
 
-def _ask(agent: Agent, target: Target, params: Params) -> Probed:
+def _ask(agent: Agent, target: ProbedServer, params: Params) -> Probed:
     count, timeout_ns = int(params["count"]), int(params.get("timeout_ns", TIMEOUT_NS))
     request = TcpConnectRequest(
         address=target.address,
