@@ -172,9 +172,7 @@ def test_every_workload_towards_servers_is_told() -> None:
     section = DOCUMENT.partition("# Servers of others")[2].partition("## Workloads")[2].partition("## Servers")[0]
     cells = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("| `")]
     parameters = {row[0].strip().strip("`"): tuple(re.findall("`(.*?)`", row[1])) for row in cells}
-    assert parameters_by_workload == {
-        kind.name: kind.to_servers.parameters for kind in WORKLOADS.values() if kind.to_servers
-    }
+    assert parameters == {kind.name: kind.to_servers.parameters for kind in WORKLOADS.values() if kind.to_servers}
 
 
 OF_EVENTS = [entry for entry in EVENT.entries if entry.name not in CHANGEABLE]

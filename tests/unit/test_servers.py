@@ -16,7 +16,7 @@ from sixbench.bench.servers.hiding import HIDDEN, Hiding, hidden_survey, own_add
 from sixbench.bench.servers.runner import ServerRunner
 from sixbench.bench.servers.surveying import look_again, take_survey, with_offered_only
 from sixbench.mechanisms import MECHANISMS
-from sixbench.model.errors import CapabilityError, UsageError
+from sixbench.model.errors import CapabilityError, StoreError, UsageError
 from sixbench.model.experiment import Experiment
 from sixbench.model.observer import Observer
 from sixbench.model.reason import ReasonKind
@@ -111,6 +111,14 @@ def test_a_record_and_a_manifest_of_servers_are_read_back() -> None:
     run = measured(RecordedAgent(names=NAMES), experiment("www.example.org"))
     data = json.loads(json.dumps(manifest_to_json(run.manifest)))
     assert manifest_from_json(data, "manifest.json") == run.manifest
+
+
+def test_a_manifest_whose_survey_lacks_a_server_is_refused() -> None:
+    run = measured(RecordedAgent(names=NAMES), experiment("www.example.org"))
+    data = json.loads(json.dumps(manifest_to_json(run.manifest)))
+    data["environment"]["survey"]["servers"] = []
+    with pytest.raises(StoreError, match=r"the survey lacks .*www\.example\.org.*, to which c0001 goes"):
+        manifest_from_json(data, "manifest.json")
 
 
 def test_a_family_that_fails_is_a_finding_with_what_else_answers() -> None:

@@ -24,6 +24,7 @@ from ..model.path import Path
 from ..model.procedure import PROFILES, TEST_LEVEL, Procedure
 from ..model.quoting import shown, visible
 from ..model.server import SERVER_COLUMN
+from ..model.survey import Survey, family_name
 from ..model.topology import MAX_MTU, Topology
 from ..model.workloads import WORKLOADS
 from .manifest import Environment, Manifest, WorkerMachine
@@ -76,8 +77,22 @@ def problems_of(manifest: Manifest) -> Iterator[str]:
     if manifest.apart < 0:
         yield f"{manifest.apart} trials came late or twice"
     yield from _of_experiment(manifest.experiment)
+    if manifest.environment.survey is not None:
+        yield from _of_survey(manifest.environment.survey, manifest.experiment)
     if manifest.procedure is not None:
         yield from _of_procedure(manifest.procedure, manifest.experiment)
+
+
+def _of_survey(survey: Survey, experiment: Experiment) -> Iterator[str]:
+    """That trials go to servers of which nothing was found out."""
+    families = {server.label: set(server.families) for server in survey.servers}
+    yield from (f"the survey has {shown(name)} twice" for name in _repeated(server.label for server in survey.servers))
+    for combination in experiment.combinations:
+        label = combination.levels.get(SERVER_COLUMN)
+        wanted = {family_name(path.family) for path in experiment.paths_of(combination)}
+        if not isinstance(label, str) or not wanted <= families.get(label, set()):
+            yield f"the survey lacks {visible(shown(label))}, to which {combination.name} goes"
+            return
 
 
 def problems_of_worker(name: str, worker: WorkerMachine) -> Iterator[str]:
