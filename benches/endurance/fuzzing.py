@@ -31,7 +31,7 @@ FUZZ = ROOT / "fuzz"
 BUILT = ROOT / "target" / "fuzz"
 OF_ANY_USER = (
     *("request_lines", "greeting", "layers", "slow_path", "translator", "dns", "discovery", "dhcp", "netlink"),
-    *("trial_dns", "trial_http"),
+    *("trial_dns", "trial_http", "probes"),
 )
 OF_ROOT = ("bpf_encapsulate", "bpf_decapsulate")
 """The targets of libFuzzer. Those of root load programs into the kernel."""

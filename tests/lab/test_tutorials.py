@@ -56,7 +56,15 @@ def check_repeat(folder: Path) -> None:
         assert {"reproduced", "not testable here"} <= {claim["verdict"] for claim in findings["claims"]}
 
 
-CHECKS = {"migration": check_migration, "paper": check_paper, "repeat": check_repeat}
+def check_servers(folder: Path) -> None:
+    first, second = trials(folder / "runs/first"), trials(folder / "runs/second")
+    assert {trial["metrics"]["failures_ratio"] for trial in first if trial["path"] == "ipv6"} == {1}
+    assert {trial["metrics"]["failures_ratio"] for trial in (*first, *second) if trial["path"] == "ipv4"} == {0}
+    assert [trial["status"] for trial in second] == ["ok"] * 20
+    assert "fails by tcp-connect: refused in 3 of 3" in (folder / "runs/first/report.html").read_text()
+
+
+CHECKS = {"migration": check_migration, "paper": check_paper, "repeat": check_repeat, "servers": check_servers}
 
 
 def test_every_tutorial_has_a_check() -> None:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -18,12 +19,16 @@ _AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-grou
 _IN_A_NAMESPACE = [*_AS_NOBODY, "unshare", "--user", "--map-root-user"]
 
 
-def run_as_nobody(directory: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def run_as_nobody(
+    directory: Path, *arguments: str | Path, within: Sequence[str] = (), **variables: str
+) -> subprocess.CompletedProcess[str]:
     """The command, by a user who may make user namespaces and nothing else. Skips where there is none such, or no
     Python of this version that everyone may run.
 
     Args:
         directory: the user's own (`nobodys_directory`).
+        within: the words before the command that lead to another network namespace.
+        variables: more of the environment's.
     """
     if os.geteuid() != 0 or not _succeeds([*_IN_A_NAMESPACE, "--net", "true"]):
         pytest.skip("this kernel lets no user make namespaces, or this test is not root")
@@ -41,6 +46,7 @@ def run_as_nobody(directory: Path, *arguments: str | Path) -> subprocess.Complet
     fields = {"HOME": str(directory), "PYTHONPATH": os.pathsep.join(packages.values()), "SIXBENCH_AGENT": str(agent)}
     return subprocess.run(
         [
+            *within,
             *_with_mounts(packages),
             *_AS_NOBODY,
             python,
@@ -53,7 +59,7 @@ def run_as_nobody(directory: Path, *arguments: str | Path) -> subprocess.Complet
         timeout=60,
         check=False,
         cwd=directory,
-        env={**os.environ, **fields},
+        env={**os.environ, **fields, **variables},
     )
 
 

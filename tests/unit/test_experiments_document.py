@@ -31,6 +31,7 @@ from sixbench.plan.node_settings import NODE_SETTINGS
 from sixbench.plan.overrides import apply_quick
 from sixbench.plan.profile_file import PROFILE
 from sixbench.plan.schema import experiment_schema
+from sixbench.plan.servers_file import SERVER
 from sixbench.plan.shapes import SHAPES
 from sixbench.plan.yaml_source import parse_yaml
 
@@ -66,7 +67,7 @@ SCHEMA = experiment_schema(MECHANISMS)
 def completed(example: str) -> str:
     """A whole example as it is; a part of one put into the first example, or into that of paths."""
     given = yaml.safe_load(example)
-    if set(REQUIRED) <= given.keys() or "dut" in given:
+    if set(REQUIRED) <= given.keys() or {"dut", "servers"} & given.keys():
         return example
     whole = yaml.safe_load(TWO_ROUTERS if example in PATHS[1:] else WHOLE)
     return yaml.safe_dump(whole | given, sort_keys=False)
@@ -144,6 +145,7 @@ def test_the_first_page_names_every_other() -> None:
 def test_every_key_is_told() -> None:
     assert tuple(rows("Keys")) == EXPERIMENT.names
     assert tuple(rows("Links")) == LINK.names
+    assert tuple(rows("Servers")) == SERVER.names
 
 
 @pytest.mark.parametrize("entry", EXPERIMENT.entries, ids=operator.attrgetter("name"))
@@ -159,6 +161,18 @@ def test_every_key_of_a_link_is_told(entry: Key) -> None:
 @pytest.mark.parametrize("entry", [*RULES.entries, REPEATS, *STATISTICS_KEYS.entries], ids=operator.attrgetter("name"))
 def test_every_key_of_blocks_and_statistics_is_told(entry: Key) -> None:
     assert_row(rows("Blocks and statistics")[entry.name], entry)
+
+
+@pytest.mark.parametrize("entry", SERVER.entries, ids=operator.attrgetter("name"))
+def test_every_key_of_a_server_is_told(entry: Key) -> None:
+    assert_row(rows("Servers")[entry.name], entry, is_required=entry.name in SERVER.missing)
+
+
+def test_every_workload_towards_servers_is_told() -> None:
+    section = DOCUMENT.partition("# Servers of others")[2].partition("## Workloads")[2].partition("## Servers")[0]
+    cells = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("| `")]
+    parameters = {row[0].strip().strip("`"): tuple(re.findall("`(.*?)`", row[1])) for row in cells}
+    assert parameters == {kind.name: kind.to_servers.parameters for kind in WORKLOADS.values() if kind.to_servers}
 
 
 OF_EVENTS = [entry for entry in EVENT.entries if entry.name not in CHANGEABLE]

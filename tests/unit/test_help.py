@@ -9,7 +9,16 @@ from typing import Any
 
 import pytest
 
-from sixbench.cli.command_groups import BY_HAND, EXPERIMENTS, MACHINE, MANY_MACHINES, OTHERS, RESULTS, TWO_MACHINES
+from sixbench.cli.command_groups import (
+    BY_HAND,
+    EXPERIMENTS,
+    MACHINE,
+    MANY_MACHINES,
+    OTHERS,
+    RESULTS,
+    SERVERS,
+    TWO_MACHINES,
+)
 
 pytestmark = pytest.mark.computes
 
@@ -29,9 +38,10 @@ def test_commands_stand_in_groups(sixbench: Callable[..., Any]) -> None:
     done = sixbench("--help")
     sections = groups(done.stdout)
     actual_sections = [name for name in sections if name != "Options"]
-    assert actual_sections == [EXPERIMENTS, RESULTS, TWO_MACHINES, MANY_MACHINES, BY_HAND, MACHINE]
+    assert actual_sections == [EXPERIMENTS, RESULTS, SERVERS, TWO_MACHINES, MANY_MACHINES, BY_HAND, MACHINE]
     names = {heading: [line.split()[0] for line in lines] for heading, lines in sections.items()}
     assert {"papers", "plan", "run", "resume"} <= set(names[EXPERIMENTS])
+    assert names[SERVERS] == ["reach"]
     assert names[TWO_MACHINES] == ["serve", "key", "measure"]
     assert names[MANY_MACHINES] == ["scheduler", "worker"]
     assert "doctor" in names[MACHINE]

@@ -293,7 +293,7 @@ def test_a_link_in_place_of_a_record_is_not_followed(tmp_path: Path) -> None:
         (("m", "--times", "2", "run", "x"), "--times needs --every; give both, or neither"),
         (
             ("m", "compare", "a"),
-            "a monitor repeats run or measure, not compare; write: sixbench monitor DIR -- run EXPERIMENT",
+            "a monitor repeats run, measure or reach, not compare; write: sixbench monitor DIR -- run EXPERIMENT",
         ),
         (("m", "--", "run", "x", "--out=y"), "the monitor itself sets --out=y of the repeated command; leave it out"),
         (("m", "--every", "5", "run", "x"), "--every 5: give a time from 1s to 366d, such as 90s, 30min, 1h or 1d"),

@@ -117,6 +117,12 @@ CALLS: dict[str, Words] = {
     "serve": lambda world: [["--bind", EVIL]],
     "key": lambda world: [[world.experiment]],
     "measure": lambda world: [[EVIL], ["-c", "::1", EVIL]],
+    "reach": lambda world: [
+        [EVIL],
+        ["--list", world.missing],
+        ["--resolver", EVIL, "192.0.2.1"],
+        [EVIL, "--until", EVIL],
+    ],
     "scheduler": lambda world: [["--bind", EVIL], ["--key", world.missing]],
     "worker": lambda world: [["--scheduler", EVIL]],
     "clean": lambda world: [[]],

@@ -52,7 +52,21 @@ PRINTING = {
 """Commands that need no network, each with words that make it print."""
 
 BUILDS = {
-    *("run", "resume", "rfc", "calibrate", "doctor", "ui", "serve", "measure", "scheduler", "worker", "clean", "key"),
+    *(
+        "run",
+        "resume",
+        "rfc",
+        "calibrate",
+        "doctor",
+        "ui",
+        "serve",
+        "measure",
+        "reach",
+        "scheduler",
+        "worker",
+        "clean",
+        "key",
+    ),
     *("lab up", "lab exec", "lab capture", "lab down", "kernels add", "kernels remove"),
 }
 """Those that build a network, listen, or write a file first. What they print goes the same way."""

@@ -45,7 +45,7 @@ hardware-clock: Read the PTP hardware clock /dev/ptpN between two readings of th
 device-init: Used by the agent itself to start a device under test.
 keep-lent: Used by the agent itself to keep interfaces.
 --parameters: Print the parameters of every workload as JSON, with their bounds and defaults.
---results: Print the JSON Schemas of the results of every workload's client and server.";
+--results: Print the JSON Schemas of the results of every workload's client and server, and of every probe.";
 
 /// The request of the command line.
 #[derive(Debug, PartialEq, Eq)]

@@ -38,6 +38,7 @@ mod packet_send;
 mod path_mtu;
 mod perf;
 mod place;
+mod probes;
 pub mod protocol;
 mod remote;
 mod services;

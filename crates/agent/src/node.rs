@@ -22,6 +22,7 @@ use crate::lending::Lent;
 use crate::lines::Lines;
 use crate::packet_send::Senders;
 use crate::perf::Perf;
+use crate::probes::Probes;
 use crate::protocol::{Hello, MAX_REQUEST_BYTES, Request};
 use crate::services::Services;
 use crate::sessions::{MAX_SESSIONS, Programs, Sessions};
@@ -58,6 +59,7 @@ pub fn serve(name: String, lent: Option<Lent>, longest_silence: Option<Duration>
         emulation: Emulation::default(),
         device: Device::default(),
         services: Services::new(Arc::clone(&tunnels)),
+        probes: Probes::default(),
         tunnels,
     };
     let silence = longest_silence.map(|longest| {
@@ -116,12 +118,11 @@ struct Conversation {
     emulation: Emulation,
     device: Device,
     services: Services,
+    probes: Probes,
 }
 
 impl Conversation {
     fn reply(&mut self, request: Request) -> Result<Reply, Error> {
-        let tunnels = || self.tunnels.lock().unwrap_or_else(PoisonError::into_inner);
-        let shared = || self.translators.lock().unwrap_or_else(PoisonError::into_inner);
         let value = match request {
             Request::Hello(hello) => self.greet(&hello)?,
             _ if !self.is_greeted => {
@@ -150,19 +151,16 @@ impl Conversation {
             Request::Run(request) => return self.node.sessions.run(request).map(Reply::Later),
             Request::Finish(request) => return self.node.sessions.finish(&request).map(Reply::Later),
             Request::Progress { session } => self.node.sessions.progress(&session)?,
-            Request::Cancel { session } => match self.node.sessions.cancel(&session)? {
-                Some(job) => return Ok(Reply::Later(job)),
-                None => json!({}),
-            },
+            Request::Cancel { session } => return self.cancel(&session),
             Request::ConnectionLogsStart {} => self.node.sessions.start_connection_logs()?,
             Request::ConnectionLogsStop {} => self.node.sessions.stop_connection_logs()?,
             Request::VlanBegin(request) => self.node.vlans().begin(request)?,
-            Request::TunnelAdd(spec) => tunnels::add(&mut tunnels(), &spec)?,
-            Request::TunnelRemove { device } => tunnels::remove(&mut tunnels(), &device)?,
-            Request::TunnelCounters(request) => tunnels::counters(&mut tunnels(), &request)?,
-            Request::TranslatorAdd(spec) => translators::add(&mut shared(), *spec)?,
-            Request::TranslatorRemove { device } => translators::remove(&mut shared(), &device)?,
-            Request::TranslatorCounters(request) => translators::counters(&shared(), &request)?,
+            Request::TunnelAdd(spec) => tunnels::add(&mut self.tunnels(), &spec)?,
+            Request::TunnelRemove { device } => tunnels::remove(&mut self.tunnels(), &device)?,
+            Request::TunnelCounters(request) => tunnels::counters(&mut self.tunnels(), &request)?,
+            Request::TranslatorAdd(spec) => translators::add(&mut self.translators(), *spec)?,
+            Request::TranslatorRemove { device } => translators::remove(&mut self.translators(), &device)?,
+            Request::TranslatorCounters(request) => translators::counters(&self.translators(), &request)?,
             Request::TranslatorBringUp(request) => {
                 return Ok(Reply::Later(bring_up::bring_up(&self.translators, *request)));
             }
@@ -190,12 +188,31 @@ impl Conversation {
             Request::RelayStart(request) => self.services.start_relay(&request)?,
             Request::RelayCounters {} => self.services.relay_counters()?,
             Request::RelayStop {} => self.services.stop_relay()?,
+            Request::TcpConnect(request) => return self.probes.tcp_connect(request).map(Reply::Later),
+            Request::Resolve(request) => return self.probes.resolve(request).map(Reply::Later),
+            Request::Application(request) => return self.probes.application(*request).map(Reply::Later),
+            Request::Ping(request) => return self.probes.ping(request).map(Reply::Later),
+            Request::Vantage(request) => return self.probes.vantage(request).map(Reply::Later),
+            Request::Route(request) => return self.probes.route(request).map(Reply::Later),
+            Request::PathMtu(request) => return self.probes.path_mtu(request).map(Reply::Later),
             Request::DeviceStart(start) => return self.device.start(*start).map(Reply::Later),
             Request::DeviceCounters(request) => self.device.counters(&request)?,
             Request::DeviceLog(request) => self.device.log(&request)?,
             Request::BrokerRelease(release) => return self.services.release_tunnel(release).map(Reply::Later),
         };
         Ok(Reply::Now(value))
+    }
+
+    fn cancel(&self, session: &str) -> Result<Reply, Error> {
+        Ok(self.node.sessions.cancel(session)?.map_or_else(|| Reply::Now(json!({})), Reply::Later))
+    }
+
+    fn tunnels(&self) -> MutexGuard<'_, Tunnels> {
+        self.tunnels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn translators(&self) -> MutexGuard<'_, Translators> {
+        self.translators.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn greet(&mut self, hello: &Hello) -> Outcome {

@@ -1,6 +1,7 @@
 //! The form of requests.
 
 use serde::Deserialize;
+use sixbench_probes::{application, path_mtu, ping, resolve, route, tcp_connect, vantage};
 use sixbench_services::{broker, dhcp, discovery, dns, multicast, prefix, relay};
 
 use crate::{
@@ -103,6 +104,13 @@ requests! {
     "relay-start" => RelayStart(relay::RelayRequest),
     "relay-counters" => RelayCounters {},
     "relay-stop" => RelayStop {},
+    "tcp-connect" => TcpConnect(tcp_connect::TcpConnectRequest),
+    "resolve" => Resolve(resolve::ResolveRequest),
+    "application" => Application(Box<application::ApplicationRequest>),
+    "ping" => Ping(ping::PingRequest),
+    "vantage" => Vantage(vantage::VantageRequest),
+    "route" => Route(route::RouteRequest),
+    "path-mtu" => PathMtu(path_mtu::PathMtuRequest),
     "device-start" => DeviceStart(Box<device::Start>),
     "device-counters" => DeviceCounters(device::DeviceCountersRequest),
     "device-log" => DeviceLog(device::LogRequest),

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use sixbench_traffic::{Result, Workload};
 
 static ALL: LazyLock<Vec<&'static dyn Workload>> =
@@ -18,7 +18,10 @@ pub fn parameters() -> Result<Value> {
     sixbench_traffic::parameters(&ALL)
 }
 
-/// The JSON Schemas of the results of every workload, by its name.
+/// The JSON Schemas of the results of every workload, by its name, and of every probe, by its request.
 pub fn results() -> Value {
-    sixbench_traffic::results(&ALL)
+    let mut generator = sixbench_traffic::schemas::generator();
+    let workloads = sixbench_traffic::workload_results(&ALL, &mut generator);
+    let probes = sixbench_probes::result_schemas(&mut generator);
+    json!({"workloads": workloads, "probes": probes, "$defs": generator.take_definitions(true)})
 }

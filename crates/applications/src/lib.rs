@@ -3,13 +3,14 @@
 //! This crate holds the workloads whose protocols are not ours: rustls does TLS, quinn QUIC, hyper and h3 HTTP, and
 //! hickory the messages of DNS. Each side of a trial is one thread with a runtime of its own ([`runtime`]), which ends
 //! with the session. The server's certificate is made for the trial ([`certificates`]), and a client asks for it by a
-//! name that follows from the trial's token ([`name`]). A server that was told no client finds it at its [`door`]. Only
-//! `agent` depends on this crate. Workloads of bytes, messages and connections are in `sixbench-traffic`.
+//! name that follows from the trial's token ([`name`]). A server that was told no client finds it at its [`door`].
+//! `agent` depends on this crate, and `probes` on its [`runtime`] and its [`counted`] connections. Workloads of bytes,
+//! messages and connections are in `sixbench-traffic`.
 
 mod accepting;
 pub mod certificates;
 mod connecting;
-mod counted;
+pub mod counted;
 mod dns;
 mod door;
 mod failure;
@@ -22,7 +23,7 @@ pub mod parsers;
 mod quic;
 mod quic_connect;
 mod quic_stream;
-mod runtime;
+pub mod runtime;
 mod secured;
 mod server;
 mod tls;

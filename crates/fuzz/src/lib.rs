@@ -10,6 +10,7 @@ mod dns;
 mod greeting;
 mod netlink;
 mod packets;
+mod probes;
 mod programs;
 mod request_lines;
 mod translator;
@@ -23,6 +24,7 @@ pub use dns::dns;
 pub use greeting::greeting;
 pub use netlink::netlink;
 pub use packets::{layers, slow_path};
+pub use probes::probes;
 pub use programs::{bpf_decapsulate, bpf_encapsulate, can_run_programs};
 pub use request_lines::request_lines;
 pub use translator::translator;
@@ -33,7 +35,7 @@ pub use trial_http::trial_http;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// The targets that any user can run.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 12] = [
     ("request_lines", request_lines),
     ("greeting", greeting),
     ("layers", layers),
@@ -45,6 +47,7 @@ pub const TARGETS: [Target; 11] = [
     ("netlink", netlink),
     ("trial_dns", trial_dns),
     ("trial_http", trial_http),
+    ("probes", probes),
 ];
 
 /// The targets that load programs into the kernel, for which they need root.

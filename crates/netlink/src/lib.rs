@@ -2,8 +2,8 @@
 //! namespace.
 //!
 //! This crate holds the conversation ([`Client`]), its messages ([`message`]), and the contents of a [`Link`], a
-//! [`Queue`] and a [`Route`]. Acting on them does not belong here. Called by `agent`, `services`, `plane` and
-//! `traffic`.
+//! [`Queue`], a [`Route`] and an [`Address`]. Acting on them does not belong here. Called by `agent`, `services`,
+//! `plane`, `probes` and `traffic`.
 //!
 //! `netlink-packet-route` 0.34 with `netlink-packet-core` answers the same questions without an async runtime on Rust
 //! 1.85 (`rtnetlink` needs Tokio, and `neli` 32 packages), but it is 34,000 lines for the twelve attributes that are
@@ -12,6 +12,7 @@
 //! node here runs on kernels from Linux 5.10 on, and reads only the attributes that it needs.
 #![forbid(unsafe_code)]
 
+mod address;
 mod client;
 mod link;
 pub mod message;
@@ -20,6 +21,7 @@ mod queue;
 mod route;
 pub mod tracking;
 
+pub use address::Address;
 pub use client::Client;
 pub use link::Link;
 pub use queue::Queue;
@@ -31,7 +33,7 @@ mod tests {
     use proptest::prelude::*;
 
     use crate::message::NetlinkRequest;
-    use crate::{Link, Queue, Route};
+    use crate::{Address, Link, Queue, Route};
 
     proptest! {
         #[test]
@@ -43,7 +45,7 @@ mod tests {
             if let Some(damaged) = body.get_mut(at) {
                 *damaged = byte;
             }
-            let _ = (Link::parse(&body), Queue::parse(&body), Route::parse(&body));
+            let _ = (Link::parse(&body), Queue::parse(&body), Route::parse(&body), Address::parse(&body));
         }
     }
 }

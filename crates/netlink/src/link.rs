@@ -11,6 +11,8 @@ const LINK_BYTES: usize = 16;
 const TYPE_AT: usize = 2;
 const INDEX_AT: usize = 4;
 const FLAGS_AT: usize = 8;
+/// `linux/if_link.h`: attributes of an interface that it is of a kind. Not in the `libc` crate.
+const IFLA_INFO_KIND: u16 = 1;
 
 /// An interface. Properties that the kernel does not tell are absent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +33,12 @@ pub struct Link {
     pub joined_to: Option<u32>,
     /// Its Ethernet address; absent where it has no such link layer (`ARPHRD_ETHER`).
     pub ethernet: Option<[u8; 6]>,
+    /// Its MTU.
+    pub mtu_bytes: Option<u32>,
+    /// The kind of a device that the kernel makes, such as `veth` or `wireguard`; absent of hardware.
+    pub kind: Option<String>,
+    /// The type of its link layer (`ARPHRD_`).
+    pub hardware_type: u16,
 }
 
 impl Link {
@@ -48,6 +56,12 @@ impl Link {
                 .number(libc::IFLA_LINK)
                 .filter(|index| *index != 0 && attributes.get(libc::IFLA_LINK_NETNSID).is_none()),
             ethernet: is_ethernet(body).then(|| attributes.get(libc::IFLA_ADDRESS)).flatten().and_then(six),
+            mtu_bytes: attributes.number(libc::IFLA_MTU),
+            kind: attributes
+                .get(libc::IFLA_LINKINFO)
+                .and_then(|about| Attributes::after(0, about))
+                .and_then(|about| about.text(IFLA_INFO_KIND)),
+            hardware_type: half(body, TYPE_AT)?,
         })
     }
 }
@@ -113,8 +127,15 @@ mod tests {
             max_segments: Some(1),
             joined_to: None,
             ethernet: None,
+            mtu_bytes: None,
+            kind: None,
+            hardware_type: 0,
         };
         assert_eq!(Link::parse(e0().body()), Some(link.clone()));
+        let kind = [&9_u16.to_ne_bytes()[..], &IFLA_INFO_KIND.to_ne_bytes(), b"veth\0"].concat();
+        let of_kind = e0().with(libc::IFLA_MTU, &1_500_u32.to_ne_bytes()).with(libc::IFLA_LINKINFO, &kind);
+        let expected = Link { mtu_bytes: Some(1_500), kind: Some("veth".to_owned()), ..link.clone() };
+        assert_eq!(Link::parse(of_kind.body()), Some(expected));
         let joined = |index: u32| e0().with(libc::IFLA_LINK, &index.to_ne_bytes());
         assert_eq!(Link::parse(joined(8).body()), Some(Link { joined_to: Some(8), ..link.clone() }));
         assert_eq!(Link::parse(joined(0).body()), Some(link.clone()));

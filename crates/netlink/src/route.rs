@@ -12,6 +12,8 @@ const KIND_AT: usize = 7;
 const FLAGS_AT: usize = 8;
 /// A gateway of another family than the destination's (Linux 5.2). Not in the `libc` crate.
 const RTA_VIA: u16 = 18;
+/// `linux/rtnetlink.h`: the MTU among the metrics of a route. Not in the `libc` crate.
+const RTAX_MTU: u16 = 2;
 /// The errors by which the kernel refuses to send there: no route, or one that is unreachable, prohibited or a black
 /// hole (`fib_props`).
 const NO_WAY: [i32; 4] = [libc::ENETUNREACH, libc::EHOSTUNREACH, libc::EACCES, libc::EINVAL];
@@ -27,6 +29,10 @@ pub struct Route {
     pub has_gateway: bool,
     /// The gateway's address.
     pub gateway: Option<IpAddr>,
+    /// The address that packets are sent from.
+    pub source: Option<IpAddr>,
+    /// The MTU of the route, where it has one of its own.
+    pub mtu_bytes: Option<u32>,
 }
 
 /// The kind of a route.
@@ -57,6 +63,11 @@ impl Route {
                 .get(libc::RTA_GATEWAY)
                 .or_else(|| attributes.get(RTA_VIA).and_then(|via| via.get(2..)))
                 .and_then(address),
+            source: attributes.get(libc::RTA_PREFSRC).and_then(address),
+            mtu_bytes: attributes
+                .get(libc::RTA_METRICS)
+                .and_then(|metrics| Attributes::after(0, metrics))
+                .and_then(|metrics| metrics.number(RTAX_MTU)),
         })
     }
 
@@ -136,7 +147,7 @@ pub(crate) fn with_address(request: NetlinkRequest, kind: u16, address: IpAddr) 
 }
 
 /// An address of either family.
-fn address(bytes: &[u8]) -> Option<IpAddr> {
+pub(crate) fn address(bytes: &[u8]) -> Option<IpAddr> {
     let of_four = <[u8; 4]>::try_from(bytes).ok().map(IpAddr::from);
     of_four.or_else(|| <[u8; 16]>::try_from(bytes).ok().map(IpAddr::from))
 }

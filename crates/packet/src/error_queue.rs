@@ -49,6 +49,9 @@ pub struct Entry {
     pub error: Option<ExtendedError>,
     /// The times.
     pub times: Option<SentTimes>,
+    /// Time at which an ICMP error was received, on the realtime clock, where the socket notes that
+    /// (`SO_TIMESTAMPNS`).
+    pub received_realtime_ns: Option<u64>,
 }
 
 /// Has the kernel queue the errors about what a socket sends. From here on, every error also makes the next call on the
@@ -65,12 +68,13 @@ pub fn next(socket: impl AsFd, buffer: &mut [u8]) -> nix::Result<Entry> {
     let mut reader = MessageReader::default();
     let read = reader.read(socket, buffer, MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT)?;
     let destination = reader.name().address().map(|address| address.ip());
-    let mut entry = Entry { bytes: read.bytes, destination, error: None, times: None };
+    let mut entry = Entry { bytes: read.bytes, destination, error: None, times: None, received_realtime_ns: None };
     for message in reader.control() {
         match (message.level, message.kind) {
             (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR) => {
                 entry.error = extended_error(&message).or(entry.error);
             }
+            (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS) => entry.received_realtime_ns = message.time_ns(0),
             (libc::SOL_SOCKET, libc::SO_TIMESTAMPING) => {
                 // No time is a time of 0. The second one is not used any more.
                 let [realtime_ns, hardware_ns] = [0, 2].map(|index| message.time_ns(index).filter(|&ns| ns > 0));

@@ -74,6 +74,9 @@ mod tests {
             max_segments: Some(1),
             joined_to: None,
             ethernet: None,
+            mtu_bytes: None,
+            kind: None,
+            hardware_type: 1,
         };
         let expected = Egress { device: "to-r1".into(), has_queue: true, leads_on: false, takes_super_packets: false };
         assert_eq!(Egress::of(link.clone()), Some(expected.clone()));

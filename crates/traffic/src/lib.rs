@@ -30,7 +30,7 @@ pub mod params;
 pub mod path_mtu;
 pub mod progress;
 pub mod proof;
-mod schemas;
+pub mod schemas;
 pub mod series;
 pub mod session;
 pub mod socket;
@@ -50,6 +50,7 @@ pub use load::Load;
 pub use progress::Progress;
 pub use schemars::SchemaGenerator;
 pub use session::{Endpoint, Finish, ResultSchemas, Server, TypedWorkload, Workload, only};
+pub use workloads::tcp::info::TcpInfo;
 pub use workloads::window::Window;
 
 /// Every workload this agent knows, in the order of the protocol document.
@@ -67,9 +68,16 @@ pub fn parameters(workloads: &[&'static dyn Workload]) -> Result<Value> {
 /// `$defs`.
 pub fn results(workloads: &[&'static dyn Workload]) -> Value {
     let mut generator = schemas::generator();
-    let of_workloads: BTreeMap<_, _> =
-        workloads.iter().map(|workload| (workload.name(), workload.results(&mut generator))).collect();
+    let of_workloads = workload_results(workloads, &mut generator);
     json!({"workloads": of_workloads, "$defs": generator.take_definitions(true)})
+}
+
+/// The same by name, without the definitions that they refer to, which the generator has.
+pub fn workload_results(
+    workloads: &[&'static dyn Workload],
+    generator: &mut SchemaGenerator,
+) -> BTreeMap<&'static str, ResultSchemas> {
+    workloads.iter().map(|workload| (workload.name(), workload.results(generator))).collect()
 }
 
 /// The workload of that name among these, or `unknown-workload`.

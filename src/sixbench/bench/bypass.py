@@ -103,6 +103,8 @@ def _wanted(experiment: Experiment, combination: Combination, path: Path) -> _Wa
     kind, params = WORKLOADS[combination.workload.kind], combination.workload.params
     if bypassed_column(kind, params) is None:
         return None
+    if not experiment.topologies:
+        return None
     links = experiment.topologies[combination.topology_of(path.name)].route(*experiment.between) or []
     if not links:
         return None

@@ -30,6 +30,12 @@ BITS_PER_BYTE = 8
 SECOND_NS = 10**9
 
 
+SERVER_TRIAL_NS = SECOND_NS
+"""The time of an attempt towards a server, which gets one connection a second."""
+SURVEY_NS = 5 * SECOND_NS
+"""The time in which what each server offers is found out, where all answer."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunEstimate:
     """Length of a run, by what is known before it.
@@ -88,6 +94,8 @@ def trial_time_ns(experiment: Experiment, combination: Combination, path: str) -
         return round(float(count) * gap_ns), True
     if count is not None and datagram_bytes is not None:
         amount_bytes = float(count) * int(datagram_bytes)
+    if not experiment.topologies:
+        return SERVER_TRIAL_NS * int(count or 1), False
     route = _route(experiment, experiment.topologies[combination.topology_of(path)])
     if amount_bytes is not None:
         return round(_sending_ns(route, params.get("direction") == "reverse", float(amount_bytes))), False
@@ -124,7 +132,10 @@ def bypass_runs_ns(experiment: Experiment) -> int:
 
 
 def building_ns(experiment: Experiment) -> int:
-    """Time for building each network once, and for installing each path that needs more than wires."""
+    """Time for building each network once, and for installing each path that needs more than wires; or for asking each
+    server."""
+    if not experiment.topologies:
+        return SURVEY_NS
     used = {(path.name, combination.topology_of(path.name)) for combination, path in experiment.path_combinations}
     installed = sum(
         not install(experiment.path(name), experiment.topologies[index], experiment.between).is_plain

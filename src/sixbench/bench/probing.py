@@ -18,6 +18,7 @@ from .ports import check_ports
 from .probing_hosts import hosts_of, probe_hosts
 from .refused_settings import check_settings
 from .requirements import check_requirements, read_sysctls
+from .servers.probing import probe_servers
 from .underlays import find_underlays
 
 
@@ -32,6 +33,8 @@ def probe_machine(
         source: gives the experiment's file with its changes; None: the text that the experiment keeps.
         means_it: whether interfaces may be lent that are in use.
     """
+    if experiment.servers:
+        return probe_servers(hub, experiment)
     check_ports(experiment.topologies, experiment.file, means_it=means_it)
     check_guests(experiment)
     check_settings(hub, experiment.topologies, source or (lambda: parse_yaml(experiment.text, experiment.file)))

@@ -4,18 +4,33 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from ..model.errors import AgentError, CapabilityError, LabError
 from ..model.experiment import Experiment, PlannedTrial
 from ..model.network import Network
-from ..model.observer import Observer
+from ..model.observer import Observer, StopRule
 from ..model.path import Path
 from ..model.reason import Reason, ReasonKind
+from ..model.survey import Survey
 from .bypass import ByWorkload, bypass_of
 from .laboratory import Laboratories, Laboratory
 from .other_runs import Presence
 from .record import TrialTask
 from .trial import Outcome, References, Theory, failed_outcome, run_trial
+
+
+class Runner(Protocol):
+    """Runs single trials, whatever network they need."""
+
+    def run(self, planned: PlannedTrial, sequence: int) -> tuple[Outcome, int | None]:
+        """A trial, and how long it took without preparations; None where these failed."""
+
+    def has_ended(self, combination: str) -> StopRule | None:
+        """The rule by which a combination has no more trials. None: it goes on."""
+
+    def last_survey(self) -> Survey | None:
+        """The survey as it is after the last trial. None: there is none."""
 
 
 @dataclass(kw_only=True)
@@ -74,6 +89,14 @@ class TrialRunner:
         if self.presence is not None:
             outcome = replace(outcome, record=self.presence.noted(outcome.record, self.directory))
         return outcome, elapsed_ns
+
+    def has_ended(self, combination: str) -> StopRule | None:
+        """None: the scheduler's own rules end a combination."""
+        return None
+
+    def last_survey(self) -> Survey | None:
+        """None: there are no servers."""
+        return None
 
     def _network(self, path: Path, index: int) -> tuple[Laboratory, Network]:
         """The network of a trial, which is told where it was built for it."""

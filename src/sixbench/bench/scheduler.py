@@ -25,7 +25,8 @@ from .node_settings import merged
 from .open_run import OpenRun
 from .probing_hosts import with_clocks
 from .remaining import Remaining
-from .runner import TrialRunner
+from .runner import Runner, TrialRunner
+from .servers.runner import ServerRunner
 from .trial import Outcome
 from .underlays import read_again
 
@@ -53,7 +54,8 @@ def run_experiment(run: OpenRun, observer: Observer) -> RunEnd:
     observer.planned(experiment, str(writer.directory), len(run.done))
     loop = _Loop(run, laboratories, observer, clock)
     try:
-        laboratories.processors.start(experiment.keep_awake, experiment.topologies)
+        if experiment.topologies:
+            laboratories.processors.start(experiment.keep_awake, experiment.topologies)
         writer.save_manifest(bypass=measure_bypass(run.hub, experiment, writer.manifest.bypass))
         loop.run()
     except BaseException as error:
@@ -69,6 +71,9 @@ def run_experiment(run: OpenRun, observer: Observer) -> RunEnd:
     finally:
         if run.kept is None:
             laboratories.close()
+    survey = loop.runner.last_survey()
+    if survey is not None:
+        writer.save_manifest(environment=replace(writer.manifest.environment, survey=survey))
     state: RunState = "complete" if all(record.status != "failed" for record in loop.by_key.values()) else "partial"
     writer.save_manifest(state=state, ended_realtime_ns=time.time_ns(), **built(writer, laboratories))
     observer.ended(state, len(loop.by_key))
@@ -121,17 +126,7 @@ class _Loop:
         self.clock_watch = ClockWatch(self.laboratories.hub, self.writer)
 
     def run(self) -> None:
-        self.runner = TrialRunner(
-            experiment=self.experiment,
-            laboratories=self.laboratories,
-            theory=self.open_run.theory,
-            observer=self.observer,
-            bypass=by_workload(self.writer.manifest.bypass),
-            keeps_packets=self.writer.manifest.capture,
-            presence=self.open_run.presence,
-            directory=self.writer.identity,
-            any_built=bool(self.by_key),
-        )
+        self.runner = self._runner()
         open_combinations = self.open_combinations
         looks = schedule(self.experiment.blocks) if self.experiment.blocks.until is not None else ()
         for block in range(1, self.experiment.blocks.maximum + 1):
@@ -151,7 +146,8 @@ class _Loop:
                 self.observer.block_ended(block)
             for name in sorted(open_combinations):
                 so_far = [record for record in self.by_combination.get(name, []) if record.block <= block]
-                rules = rules_met(self.experiment, self.combinations[name], so_far)
+                ended = self.runner.has_ended(name)
+                rules = (ended,) if ended is not None else rules_met(self.experiment, self.combinations[name], so_far)
                 if rules:
                     self.observer.stopped(name, rules, block)
                     open_combinations.discard(name)
@@ -162,6 +158,30 @@ class _Loop:
                     self.blocks_expected[name] = max(block + 1, self.blocks_expected[name])
             if not open_combinations:
                 break
+
+    def _runner(self) -> Runner:
+        """Runs the trials: towards servers, or in laboratories."""
+        survey = self.writer.manifest.environment.survey
+        if self.experiment.servers and survey is not None:
+            return ServerRunner(
+                hub=self.open_run.hub,
+                experiment=self.experiment,
+                survey=survey,
+                observer=self.observer,
+                presence=self.open_run.presence,
+                directory=self.writer.identity,
+            )
+        return TrialRunner(
+            experiment=self.experiment,
+            laboratories=self.laboratories,
+            theory=self.open_run.theory,
+            observer=self.observer,
+            bypass=by_workload(self.writer.manifest.bypass),
+            keeps_packets=self.writer.manifest.capture,
+            presence=self.open_run.presence,
+            directory=self.writer.identity,
+            any_built=bool(self.by_key),
+        )
 
     def _is_time_over(self, planned: PlannedTrial, rest: Sequence[PlannedTrial]) -> bool:
         """True if a trial and the rest of this combination's block would end after the time of the run. The minimum of

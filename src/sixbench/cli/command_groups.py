@@ -9,12 +9,13 @@ from typer.core import TyperGroup
 
 EXPERIMENTS = "Experiments"
 RESULTS = "Results"
+SERVERS = "Servers of others"
 TWO_MACHINES = "Two machines"
 MANY_MACHINES = "Many machines"
 BY_HAND = "Networks and packets, by hand"
 MACHINE = "This machine"
 
-_ORDER = (EXPERIMENTS, RESULTS, TWO_MACHINES, MANY_MACHINES, BY_HAND, MACHINE)
+_ORDER = (EXPERIMENTS, RESULTS, SERVERS, TWO_MACHINES, MANY_MACHINES, BY_HAND, MACHINE)
 
 OTHERS = "Commands"
 """The heading of commands that are in no group."""

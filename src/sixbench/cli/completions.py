@@ -113,6 +113,18 @@ def metrics(incomplete: str) -> Words:
     ]
 
 
+def server_workloads(incomplete: str) -> Words:
+    """Workloads that go to servers of others."""
+    from ..model.workloads import WORKLOADS
+    from ..report.words import workload_title
+
+    return [
+        (name, workload_title(name))
+        for name, kind in WORKLOADS.items()
+        if kind.to_servers is not None and name.startswith(incomplete)
+    ]
+
+
 def workloads(incomplete: str) -> Words:
     """Workloads that `measure` does."""
     from ..model.workloads import WORKLOADS

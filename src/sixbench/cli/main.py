@@ -27,6 +27,7 @@ from . import (
     papers_command,
     plan_command,
     profiles_command,
+    reach_command,
     report_command,
     rfc_command,
     run_command,
@@ -39,7 +40,16 @@ from . import (
     worker_command,
 )
 from .bugs import tell
-from .command_groups import BY_HAND, EXPERIMENTS, MACHINE, MANY_MACHINES, RESULTS, TWO_MACHINES, GroupedCommands
+from .command_groups import (
+    BY_HAND,
+    EXPERIMENTS,
+    MACHINE,
+    MANY_MACHINES,
+    RESULTS,
+    SERVERS,
+    TWO_MACHINES,
+    GroupedCommands,
+)
 from .common import note, say
 from .interrupts import between_imports
 from .iperf3_arguments import MeasureCommand
@@ -93,6 +103,7 @@ _COMMANDS: dict[str, dict[str, Callable[..., object] | typer.Typer]] = {
         "monitor": monitor_command.monitor,
         "ui": ui_command.ui,
     },
+    SERVERS: {"reach": reach_command.reach},
     TWO_MACHINES: {
         "serve": serve_command.serve,
         "key": serve_command.key,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..store import MonitorWriter
     from .repeating import Repeating
 
-REPEATED = ("run", "measure")
+REPEATED = ("run", "measure", "reach")
 BASELINE = 24
 """The hours of a day, for what is repeated each hour."""
 FALSE_ALARMS = "1/year"
@@ -40,8 +40,8 @@ def monitor(
     command: list[str] = typer.Argument(
         None,
         metavar="COMMAND",
-        help="The command to repeat, behind a --: run EXPERIMENT or measure HOST, with their options. None: show the "
-        "changes found so far.",
+        help="The command to repeat, behind a --: run EXPERIMENT, measure HOST or reach NAME, with their options. "
+        "None: show the changes found so far.",
     ),
     every: str | None = typer.Option(
         None,
@@ -155,7 +155,7 @@ def _check(command: list[str]) -> None:
     """Raises `UsageError` where that is not to be repeated."""
     if command[0] not in REPEATED:
         raise UsageError(
-            f"a monitor repeats run or measure, not {command[0]}; write: sixbench monitor DIR -- run EXPERIMENT"
+            f"a monitor repeats run, measure or reach, not {command[0]}; write: sixbench monitor DIR -- run EXPERIMENT"
         )
     odd = next((word for word in command if text_of(word) != word), None)
     if odd is not None:

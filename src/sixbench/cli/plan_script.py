@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .plan_text import blocks_words, ends_words, link_descriptions, path_words, repeats_words, time_words, trials_words
 
 if TYPE_CHECKING:
     from ..bench.estimate import RunEstimate
-    from ..model.experiment import Experiment
+    from ..model.experiment import Combination, Experiment
     from ..model.path import Path
     from ..model.topology import Topology
 
 
 def script_of(experiment: Experiment, estimated: RunEstimate, list_trials: bool) -> str:
     """Everything about an experiment, with every command that would be run."""
+    from ..model.server import SERVER_COLUMN
     from ..model.workloads import WORKLOADS
     from ..plan.schedule import all_trials
     from ..plan.workload_file import describe_params
-    from ..report.link_descriptions import event_words
 
     lines = [
         f"# {experiment.name}: {trials_words(experiment)}: {blocks_words(experiment)}",
@@ -35,7 +36,8 @@ def script_of(experiment: Experiment, estimated: RunEstimate, list_trials: bool)
         *(
             f"#   {c.name}: {c.workload.kind}: {describe_params(WORKLOADS[c.workload.kind], c.workload.params)}"
             + (f" (network {c.topology + 1})" if len(experiment.topologies) > 1 else "")
-            + "".join(f"; {text}" for text in event_words(experiment.topologies[c.topology], c.events))
+            + (f" to {c.levels[SERVER_COLUMN]}" if experiment.servers else "")
+            + "".join(f"; {text}" for text in _events(experiment, c))
             for c in experiment.combinations
         ),
     ]
@@ -48,6 +50,12 @@ def script_of(experiment: Experiment, estimated: RunEstimate, list_trials: bool)
             if path.aa_of is None:
                 lines += path_lines(path, topology, experiment.between)
     return "\n".join(lines) + "\n"
+
+
+def _events(experiment: Experiment, combination: Combination) -> Sequence[str]:
+    from ..report.link_descriptions import event_words
+
+    return event_words(experiment.topologies[combination.topology], combination.events) if combination.events else ()
 
 
 def path_lines(path: Path, topology: Topology, between: tuple[str, str]) -> list[str]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..model.experiment import Combination, Experiment
     from ..model.network import Network
     from ..model.path import Path
+    from ..model.server import Server
     from ..model.topology import Interface, Topology
 
 WIDTH = 80
@@ -71,15 +72,18 @@ def summary_of(experiment: Experiment, estimated: RunEstimate, name: str, list_t
         *_notes_on_paths(experiment),
         *_section_of_machines(experiment),
         *_section_of_programs(experiment),
-        *_section("Addresses", _address_rows(experiment)),
+        *(_section("Addresses", _address_rows(experiment)) if experiment.topologies else []),
         *_section("Workloads", _workload_rows(experiment)),
-        *_section("Processors", _processor_rows(experiment)),
+        *(_section("Processors", _processor_rows(experiment)) if experiment.topologies else []),
     ]
     if list_trials:
         lines += ["Trials, in order (a combination that is precise enough leaves early)"]
         lines += [f"  {trial.key}" for trial in all_trials(experiment)]
         lines += [""]
-    lines += [f"Every command that would be run: sixbench plan {name} --commands"]
+    if experiment.topologies:
+        lines += [f"Every command that would be run: sixbench plan {name} --commands"]
+    else:
+        lines += ["Nothing is built, and no privilege is needed: sixbench run " + name]
     return "\n".join(lines) + "\n"
 
 
@@ -146,6 +150,8 @@ def _notes_on_paths(experiment: Experiment) -> list[str]:
 
 def _section_of_machines(experiment: Experiment) -> list[str]:
     """The machines that nodes are on, with these nodes and the interfaces that they borrow."""
+    if not experiment.topologies:
+        return []
     topology = experiment.topologies[0]
     rows = []
     for host in topology.hosts.values():
@@ -181,12 +187,16 @@ def _processor_rows(experiment: Experiment) -> list[tuple[str, str]]:
 
 def _network_heading(experiment: Experiment) -> str:
     number = len(experiment.topologies)
+    if not number:
+        return "Servers"
     forms = f", in {number} forms" if number > 1 else ""
     return f"Network, from {experiment.between[0]} to {experiment.between[1]}{forms}"
 
 
 def _network_rows(experiment: Experiment) -> list[tuple[str, str]]:
     """The nodes by what they are, and each link with what it is set to in each form of the network."""
+    if not experiment.topologies:
+        return [(server.label, _server_words(server)) for server in experiment.servers]
     first = experiment.topologies[0]
     kinds: dict[str, list[str]] = {}
     for node in first.nodes.values():
@@ -209,6 +219,12 @@ def _network_rows(experiment: Experiment) -> list[tuple[str, str]]:
     return rows
 
 
+def _server_words(server: Server) -> str:
+    """Such as `port 443; one connection a second at most`."""
+    pace = "yours" if server.mine else "one connection a second at most, unless its address is private"
+    return f"port {server.port}; {pace}" + (f"; {', '.join(server.workloads)} only" if server.workloads else "")
+
+
 def _forms(numbers: Sequence[int]) -> str:
     """Such as `form 2`, `forms 1 to 4`, `forms 1, 3`."""
     if len(numbers) == 1:
@@ -220,10 +236,12 @@ def _forms(numbers: Sequence[int]) -> str:
 
 def _path_words(experiment: Experiment, path: Path) -> str:
     """Its mechanism, its ends, and where its packets have more than one header of the network layer."""
-    from ..mechanisms import install
+    from ..mechanisms import INTERNET, install
 
     if path.aa_of is not None:
         return f"{path.aa_of} once more, as the A/A comparison"
+    if not experiment.topologies:
+        return INTERNET[path.mechanism].doc
     network = install(path, experiment.topologies[0], experiment.between)
     text = f"{path_words(path)}; {ends_words(network.legs)}"
     return text + "".join(f"; {words}" for words in _encapsulations(network))
@@ -297,7 +315,10 @@ def _workload_rows(experiment: Experiment) -> list[tuple[str, str]]:
         for (kind, _, _), group in groups.items()
     ]
     events = dict.fromkeys(
-        text for c in experiment.combinations for text in event_words(experiment.topologies[c.topology], c.events)
+        text
+        for c in experiment.combinations
+        if c.events
+        for text in event_words(experiment.topologies[c.topology], c.events)
     )
     return rows + [("", f"In the midst of a trial: {text}") for text in events]
 

@@ -134,7 +134,7 @@ class Repeating:
 
     def _words(self, directory: Path) -> list[str]:
         command = [*self.settings.command]
-        if self.quiet and command[0] == "run" and "--quiet" not in command and "-q" not in command:
+        if self.quiet and command[0] in ("run", "reach") and "--quiet" not in command and "-q" not in command:
             command.append("--quiet")
         return [command[0], "--out", str(directory), *command[1:]]
 

@@ -106,13 +106,27 @@ def run(
     return run_in_guests(request, loaded, guest_clock) if loaded.kernels else _run_here(request, loaded)
 
 
+def run_to_servers(request: RunRequest) -> int:
+    """Runs an experiment with servers, and presents it."""
+    loaded = request.load()
+    if request.out is not None:
+        from ..store import check_free
+
+        check_free(request.out, loaded.text)
+    return _run_here(request, loaded)
+
+
 def _run_here(request: RunRequest, loaded: Experiment) -> int:
     """Runs an experiment on this machine, and presents it."""
     from ..bench.other_runs import measuring
     from ..bench.probing import probe_machine
     from ..lab.privileges import enter_namespace_if_needed
+    from ..model.errors import UsageError
 
-    enter_namespace_if_needed(sys.argv[1:])
+    if not loaded.servers:
+        enter_namespace_if_needed(sys.argv[1:])
+    elif request.capture:
+        raise UsageError("--capture keeps the packets of a network of sixbench, and servers are in none; leave it out")
     with event_log(request.output.events) as log, agent_hub() as hub:
         experiment, environment = probe_machine(hub, loaded, request.source, means_it=request.means_it)
         with measuring(experiment.name, wait=request.wait, report=tell) as presence:
@@ -170,7 +184,7 @@ def _go_on(request: ResumeRequest, writer: RunWriter, run_so_far: Run) -> int:
     from ..model.errors import UsageError
 
     manifest, output = run_so_far.manifest, request.output
-    if not manifest.experiment.topologies:
+    if not manifest.experiment.topologies and not manifest.experiment.servers:
         raise UsageError(
             f"{writer.directory} is a measurement between two machines, which cannot be resumed; "
             "measure again with another --out"
@@ -182,7 +196,8 @@ def _go_on(request: ResumeRequest, writer: RunWriter, run_so_far: Run) -> int:
         refuse_programs_in_guests(manifest.experiment.paths, manifest.experiment.combinations)
         with measuring(manifest.experiment.name, wait=request.wait, report=tell):
             return resume_in_guests(writer, output)
-    enter_namespace_if_needed(sys.argv[1:])
+    if not manifest.experiment.servers:
+        enter_namespace_if_needed(sys.argv[1:])
     with (
         event_log(output.events) as log,
         agent_hub() as hub,

@@ -82,7 +82,11 @@ def resumed_run(
     from ..bench.other_runs import measuring
     from ..bench.probing import probe_machine
 
-    experiment, environment = probe_machine(hub, run_so_far.manifest.experiment, means_it=means_it)
+    manifest = run_so_far.manifest
+    if manifest.environment.survey is not None and run_so_far.trials:
+        experiment, environment = manifest.experiment, manifest.environment  # the servers' addresses are pinned
+    else:
+        experiment, environment = probe_machine(hub, manifest.experiment, means_it=means_it)
     # A run without trials is as if started where it is resumed.
     here = {} if run_so_far.trials else {"experiment": experiment, "environment": environment}
     with measuring(experiment.name, wait=wait, report=tell) as presence:

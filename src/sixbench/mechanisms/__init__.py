@@ -21,6 +21,7 @@ from .consent import commands_of, commands_of_workloads, kernel_file_of
 from .dslite import DS_LITE
 from .dstm import DSTM
 from .guest import GUEST
+from .internet import INTERNET
 from .isatap import ISATAP
 from .kind import Mechanism, MechanismError
 from .lw4o6 import LW4O6
@@ -55,7 +56,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
 
 def engine_of(path: Path) -> str:
     """The engine that executes it: the one that was chosen, or the first that is tried."""
-    return path.engine or MECHANISMS[path.mechanism].engines[0]
+    return path.engine or (MECHANISMS.get(path.mechanism) or INTERNET[path.mechanism]).engines[0]
 
 
 def find_engine(name: str) -> Engine:

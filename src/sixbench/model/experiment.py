@@ -12,6 +12,7 @@ from .parameter import Scalar
 from .path import Path
 from .placement import Placement
 from .recorded_page import RecordedPage
+from .server import SERVER_COLUMN, Server
 from .topology import Topology
 from .trace import Trace
 from .workload import Workload
@@ -162,6 +163,13 @@ class Experiment:
     kernels: tuple[str, ...] = ()
     """The kernels with which it is run, each in an emulated machine. Where there are several, the kernel is a level of
     each combination. Empty: it is run on this machine."""
+    servers: tuple[Server, ...] = ()
+    """The servers that it measures to, each a level of its combinations, over a network that is not known. Empty: its
+    network is one of the topologies."""
+    resolver: str | None = None
+    """The address of the resolver that is asked for the names of servers. None: that of the system."""
+    hides_addresses: bool = False
+    """True if the addresses of this machine and of its network are kept out of every file."""
 
     def __post_init__(self) -> None:
         require(NAME, self.name, "an experiment")
@@ -173,6 +181,11 @@ class Experiment:
     def combination(self, name: str) -> Combination:
         """The combination of that name, which must exist."""
         return next(combination for combination in self.combinations if combination.name == name)
+
+    def server_of(self, combination: Combination) -> Server:
+        """The server of a combination of an experiment with servers."""
+        label = combination.levels[SERVER_COLUMN]
+        return next(server for server in self.servers if server.label == label)
 
     def paths_of(self, combination: Combination) -> tuple[Path, ...]:
         """The paths on which a combination has trials."""

@@ -5,7 +5,7 @@ A metric's *column* is its name with its unit, as trial records and tables carry
 
 from __future__ import annotations
 
-from .quantity import Metric, duration, metric, share, times
+from .quantity import FAILURES, Metric, duration, metric, share, times
 from .workloads import WORKLOADS
 from .workloads.applications import METRICS as _OF_APPLICATIONS
 
@@ -38,6 +38,7 @@ _SHARED = (
     share("loss_reverse", "Loss, server to client", "RFC 7680"),
     share("duplicates_ratio", "Duplicates", "RFC 5560"),
     share("reordered_ratio", "Reordered", "RFC 4737"),
+    share(FAILURES, "Attempts that failed", "RFC 3511 section 5.3"),
     share("refused_ratio", "Datagrams refused by the sender", "ip(7), EMSGSIZE"),
 )
 

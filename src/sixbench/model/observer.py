@@ -10,9 +10,9 @@ from typing import Literal
 from .experiment import Combination, Experiment, PlannedTrial
 from .trial import TrialRecord
 
-StopRule = Literal["blocks", "precision", "deviation", "decided", "time"]
+StopRule = Literal["blocks", "precision", "deviation", "decided", "time", "refused"]
 """`blocks`: their greatest number. The others are named as in the experiment: `decided` is `until: decided`, and `time`
-is the time of the run."""
+is the time of the run. `refused`: a server asked to be left alone."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -56,6 +56,9 @@ class Metric:
         return self.suffix in ("ns", "bytes") and not self.is_exact
 
 
+FAILURES = "failures"
+"""The share of attempts that failed, of workloads towards servers of others."""
+
 _UNITS = {
     "ns": "ns",
     "bps": "bit/s",

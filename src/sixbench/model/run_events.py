@@ -148,7 +148,7 @@ class Stopped(_Event):
 
     event: Literal["stopped"]
     combination: Name
-    rules: Annotated[list[StopRule], Field(min_length=1, max_length=5)]
+    rules: Annotated[list[StopRule], Field(min_length=1, max_length=6)]
     blocks: Natural
 
 

@@ -15,6 +15,7 @@ from .parameter import Parameter, Params, Scalar, Wrong
 from .placement import Placement
 from .quantity import Metric
 from .reason import Excuse, Reason, ReasonKind
+from .server import ServerUse
 from .topology import Family
 
 if TYPE_CHECKING:
@@ -217,6 +218,7 @@ class WorkloadKind:
         needs_network: what the workload needs that only a network of sixbench has; None where `measure` does it, too.
         instead: the options of `measure` that come nearest to a workload that it cannot do, and what they measure.
         quick_count: the largest `count` of a trial that `--quick` shortens; None: it leaves the count alone.
+        to_servers: what it takes towards a server of others; None: it needs sixbench at the other end.
     """
 
     name: str
@@ -253,6 +255,7 @@ class WorkloadKind:
     needs_network: str | None = None
     instead: str | None = None
     quick_count: int | None = None
+    to_servers: ServerUse | None = None
 
     @property
     def served_by(self) -> str:
@@ -282,6 +285,12 @@ class WorkloadKind:
     def placed(self, params: Params, placement: Placement) -> dict[str, Scalar]:
         """The parameters of a trial whose nodes run there."""
         return (dict(self.when_together) if placement == "together" else {}) | dict(params)
+
+    def offer_name(self, params: Params) -> str:
+        """The name of what a server offers or not: its own, and the value of its variant, such as `http 3`."""
+        variant = None if self.to_servers is None or self.to_servers.variant is None else self.to_servers.variant
+        parameter = None if variant is None else self.parameter(variant)
+        return self.name if parameter is None else f"{self.name} {parameter.of(params)}"
 
     def wrong(self, params: Params, families: frozenset[Family]) -> Wrong | None:
         """The problem with parameters that are each right on their own; None if nothing is."""

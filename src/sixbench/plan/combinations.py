@@ -55,7 +55,7 @@ def expand(
         keys = list(dict.fromkeys([*network_factors, *event_factors, *template.factors()]))
         _check_number(reader, factors, template, keys, len(combinations))
         _check_columns(reader, factors, template, keys, constants)
-        over = _over(template, paths)
+        over = over_paths(template, paths)
         families: frozenset[Family] = frozenset(path.family for path in paths if not over or path.name in over)
         for assignment in factors.assignments(keys):
             place = tuple(assignment[key] for key in network_factors)
@@ -81,7 +81,7 @@ def expand(
     return tuple(_with_changes(concrete, combinations)), tuple(combinations)
 
 
-def _over(template: WorkloadTemplate, paths: list[Path]) -> tuple[str, ...]:
+def over_paths(template: WorkloadTemplate, paths: list[Path]) -> tuple[str, ...]:
     """The paths that a workload names, with the A/A path of one of them; empty: it goes over all."""
     repeated = [path.name for path in paths if path.aa_of is not None and path.aa_of in template.paths]
     return (*template.paths, *repeated)

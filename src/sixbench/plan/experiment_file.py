@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal, TypedDict
+from typing import Any
 
 from ..mechanisms import MECHANISMS, Mechanism, MechanismError
 from ..model.errors import ExperimentError
 from ..model.experiment import Experiment
 from ..model.path import Path
-from ..model.placement import Placement
 from ..model.quoting import listed, shown
 from ..model.topology import Topology
 from .blocks_file import DEFAULT_REPEATS, read_blocks, read_statistics
 from .combinations import expand
 from .dut_file import write_dut
 from .events_file import read_events
-from .experiment_keys import BETWEEN, DEFAULT_NAME, DEFAULT_SEED, EXPERIMENT, NOTE, NOTES, REQUIRED
+from .experiment_header import read_baseline, read_header
+from .experiment_keys import BETWEEN, EXPERIMENT, REQUIRED
 from .factors import Factors
 from .fitting import check_workloads, with_needed
 from .guests_check import check_guests
 from .har_file import check_pages, read_pages
 from .hosts_file import check_machines, read_hosts
 from .kernels_file import on_kernels, read_kernels
-from .key_reader import read_items, read_keys, read_pair, read_plain, read_value
+from .key_reader import read_keys, read_pair, read_plain
 from .overrides import QUICK, QUICK_VIRTUAL, apply_quick
 from .path_levels import write_levels
 from .paths_file import aa_path, node_place, read_paths
 from .pooled_factor import with_pooled_column
 from .profile_file import Profiles
-from .reader import Reader, as_name, suggest
+from .reader import Reader, suggest
+from .server_experiment import read_server_experiment
+from .servers_file import SERVERS, check_keys_without
+from .size_limits import MAX_TRIALS
 from .topology_file import TopologyTemplate, read_topology, with_topology
 from .trace_file import read_traces
 from .workload_file import read_workloads
 from .yaml_source import KeyPath, Source
-
-MAX_TRIALS = 200_000
 
 _NOT_WITH_EQUIPMENT = {
     "events": "the lines of equipment do not change by events",
@@ -50,16 +51,19 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
     data = read_keys(reader, (), source.data, EXPERIMENT)
     if not isinstance(source.data, dict):
         reader.finish()
+    if SERVERS in data:
+        experiment = read_server_experiment(reader, data)
+        _check_quick(reader, source, mechanisms)
+        reader.finish()
+        return experiment
+    check_keys_without(reader, data)
     equipment = None
     if "dut" in data:
         data, equipment = write_dut(reader, data, mechanisms)
         reader.finish()
-    missing = [key for key in REQUIRED if key not in data]
-    if missing:
-        words = f"the key {missing[0]} is" if len(missing) == 1 else f"the keys {listed(missing)} are"
-        reader.problem((), f"{words} missing; an experiment needs {listed(REQUIRED)}")
+    _note_missing(reader, data)
     read = read_plain(reader, (), data, EXPERIMENT)
-    header = _header(reader, data, read)
+    header = read_header(reader, data, read)
     blocks, statistics = read_blocks(reader, data), read_statistics(reader, data)
     factors, profiles = Factors(reader, data), Profiles(reader, data)
     items, standing_for = write_levels(reader, factors, data.get("paths"), mechanisms)
@@ -76,7 +80,7 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
     if equipment is not None:
         for key in (key for key in ("events", "kernels") if data.get(key)):
             reader.problem((key,), f"{_NOT_WITH_EQUIPMENT[key]}; leave {key} out")
-    baseline = _read_baseline(reader, data, paths, standing_for)
+    baseline = read_baseline(reader, data, paths, standing_for)
     if blocks.until is not None and len(paths) == 1:
         reader.problem(("blocks", "until"), "until: decided needs a path besides the baseline to decide about")
     reader.finish()
@@ -123,6 +127,13 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
     )
 
 
+def _note_missing(reader: Reader, data: Mapping[str, Any]) -> None:
+    missing = [key for key in REQUIRED if key not in data]
+    if missing:
+        words = f"the key {missing[0]} is" if len(missing) == 1 else f"the keys {listed(missing)} are"
+        reader.problem((), f"{words} missing; an experiment needs {listed(REQUIRED)}")
+
+
 def read_topology_only(source: Source) -> Topology:
     """The network of an experiment, or of a file with only a `topology` or only its content. Factors take their first
     level. Raises `ExperimentError`.
@@ -143,49 +154,6 @@ def read_topology_only(source: Source) -> Topology:
     reader.finish()
     network = replace(network, equipment=equipment)
     return network.concrete({key: factors.by_key[key].values[0] for key in network.factors()})
-
-
-class _Header(TypedDict):
-    name: str
-    title: str
-    description: str
-    notes: tuple[str, ...]
-    seed: int
-    bottleneck: Literal["any", "path"]
-    placement: Placement | None
-    keep_awake: bool | None
-
-
-def _header(reader: Reader, data: dict[str, Any], read: dict[str, Any]) -> _Header:
-    """The parts of an experiment that one key each gives."""
-    name = read.get("experiment", DEFAULT_NAME)
-    notes = read_items(reader, ("notes",), data.get("notes", []), NOTES)
-    words = [read_value(reader, ("notes", index), note, NOTE) for index, note in enumerate(notes)]
-    return _Header(
-        name=name,
-        title=read.get("title", name),
-        description=read.get("description", "").strip(),
-        notes=tuple(str(note) for note in words if note is not None),
-        seed=read.get("seed", DEFAULT_SEED),
-        bottleneck=read.get("bottleneck", "any"),
-        placement=read.get("placement"),
-        keep_awake=read.get("keep-awake"),
-    )
-
-
-def _read_baseline(
-    reader: Reader, data: dict[str, Any], paths: list[Path], standing_for: Mapping[str, Sequence[str]]
-) -> str:
-    names = [path.name for path in paths]
-    if not names:
-        return ""
-    name = as_name(data.get("baseline", names[0]))
-    levels = standing_for.get(name, ()) if isinstance(name, str) else ()
-    if len(levels) > 1:
-        message = f"{name} is {len(levels)} paths, one for each level of its options"
-        reader.problem(("baseline",), f"{message}; give one of {listed(levels)}")
-        return names[0]
-    return reader.one_of(("baseline",), name, "path", names) or names[0]
 
 
 def _read_between(reader: Reader, data: dict[str, Any], network: TopologyTemplate) -> tuple[str, str]:

@@ -15,13 +15,14 @@ from .keys import A_NAME, CompoundKey, KnownKeys, NamedValues, NameRule, ValueLi
 from .overrides import MAX_QUICK, QUICK, QUICK_VIRTUAL
 from .paths_file import PATHS
 from .profile_file import PROFILES
+from .servers_file import HIDE_ADDRESSES, RESOLVER, SERVERS_KEY
 from .topology_keys import TOPOLOGY
 from .workload_file import WORKLOAD_LIST
 
 DEFAULT_NAME = "experiment"
 DEFAULT_SEED = 1
 REQUIRED = ("topology", "paths", "workloads")
-"""The keys that an experiment needs. `dut` stands for the first two of them."""
+"""The keys that an experiment needs. `dut` and `servers` stand for the first two of them."""
 
 NOTE = Parameter(name="note", kind="line", noun="a note", doc="")
 NOTES = ValueList(what="notes", item=NOTE)
@@ -51,6 +52,9 @@ _COMPARED = (
         doc="the device between two hosts; it gives topology, between and paths",
     ),
     CompoundKey(name="hosts", value=HOSTS, unless_given="none", doc="machines over SSH that nodes may be on"),
+    SERVERS_KEY,
+    RESOLVER,
+    HIDE_ADDRESSES,
     CompoundKey(name="topology", value=TOPOLOGY, doc="the network"),
     CompoundKey(
         name="between",

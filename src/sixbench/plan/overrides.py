@@ -262,7 +262,7 @@ def _is_there(data: Any, path: KeyPath) -> bool:
 
 def _default_quick(source: Source) -> Source:
     """The source with fewer blocks and shorter trials. Trials with events keep their length."""
-    workloads = [] if "events" in source.data else source.data.get("workloads")
+    workloads = [] if "events" in source.data or "servers" in source.data else source.data.get("workloads")
     changed = ChangedSource(source)
     changed.put("blocks", QUICK_BLOCKS, "--quick")
     for index, item in enumerate(workloads if isinstance(workloads, list) else []):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ..mechanisms import SHIPPED, SHIPPED_GUESTS, Mechanism
+from ..mechanisms import INTERNET, SHIPPED, SHIPPED_GUESTS, Mechanism
 from ..model import units
 from ..model.framing import FRAMINGS
 from ..model.identifiers import NAME
@@ -60,7 +60,11 @@ def experiment_schema(mechanisms: Mapping[str, Mechanism]) -> Schema:
         "title": "sixbench experiment",
         "description": "A network, the paths through it and the traffic: see docs/experiments.",
         **object_of(properties, required=("workloads",)),
-        "anyOf": [{"required": ["dut"]}, {"required": [key for key in REQUIRED if key != "workloads"]}],
+        "anyOf": [
+            {"required": ["dut"]},
+            {"required": ["servers"]},
+            {"required": [key for key in REQUIRED if key != "workloads"]},
+        ],
         "$defs": {**_definitions(), **schemas.definitions, **_compared(mechanisms)},
     }
 
@@ -70,7 +74,7 @@ def _compared(mechanisms: Mapping[str, Mechanism]) -> dict[str, Schema]:
     return {
         "device-name": {"enum": [FORWARDING, WIRE, *SHIPPED, *SHIPPED_GUESTS, *mechanisms]},
         "program": _arguments(mechanisms[PROGRAM]),
-        "path": _path(mechanisms),
+        "path": _path({**mechanisms, **INTERNET}),
         "program-end": {"anyOf": [{"enum": list(dict.fromkeys(recipe.name for recipe in RECIPES))}, _program_end()]},
         "workload": _workload(),
     }

@@ -20,6 +20,9 @@ MAX_STEPS = 20
 MAX_DOTTED_CHARACTERS = 500
 """Length of a dotted path: twice that of the longest names which it may go through."""
 
+MAX_TRIALS = 200_000
+"""Trials of one experiment, up to the maximum of blocks."""
+
 MAX_LOOKS = 500_000
 """Values that all dotted paths of one experiment may come by, `*` and positions in lists counted: some seconds."""
 

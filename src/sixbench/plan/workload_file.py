@@ -45,8 +45,11 @@ class WorkloadTemplate:
 
     def params(self, assignment: Assignment) -> dict[str, Scalar]:
         """The parameters at one combination of levels, with the defaults that an experiment has."""
-        params = {column: resolve(setting, assignment) for column, setting in self.settings.items()}
-        return self.kind.with_lengths(params)
+        return self.kind.with_lengths(self.given(assignment))
+
+    def given(self, assignment: Assignment) -> dict[str, Scalar]:
+        """The parameters that are given, at one combination of levels."""
+        return {column: resolve(setting, assignment) for column, setting in self.settings.items()}
 
 
 def values_of(template: WorkloadTemplate, factors: Factors, column: str) -> tuple[Scalar, ...]:

@@ -53,6 +53,8 @@ def _of_machine(run: Run, environment: Environment) -> list[tuple[str, str]]:
     """Settings of a run whose nodes were not asked."""
     if run.manifest.experiment.topologies:
         remark = "before the network was built; the values in the nodes were not recorded"
+    elif run.manifest.experiment.servers:
+        remark = "of this machine"
     else:
         remark = "of this machine; those of the other one are not known"
     return [(name, f"{_plain(value)} ({remark})") for name, value in environment.sysctls.items()]

@@ -20,6 +20,7 @@ from . import (
     rfc,
     rows,
     run_description,
+    servers,
     tables,
     validity,
     words,
@@ -137,7 +138,19 @@ PARTS = {
 """The headings of the page."""
 
 SECTIONS: tuple[ReportSection, ...] = (
+    ReportSection(
+        name="vantage",
+        part="answers",
+        tables=lambda data: [servers.vantage_table(data.run)],
+        entries="ways to servers",
+    ),
     ReportSection(name="answers", part="answers"),
+    ReportSection(
+        name="faults",
+        part="answers",
+        tables=lambda data: [servers.faults_table(data.run)],
+        entries="faults",
+    ),
     ReportSection(name="remarks", part="answers"),
     ReportSection(
         name="claims",
@@ -196,6 +209,14 @@ SECTIONS: tuple[ReportSection, ...] = (
         part="paths",
         tables=lambda data: [path_tables.paths_table(data.paths)],
         entries="paths",
+    ),
+    ReportSection(
+        name="servers",
+        part="paths",
+        tables=lambda data: [servers.servers_table(data.run), servers.routes_table(data.run)],
+        entries="servers",
+        about="All trials of a family go to one address, which was pinned before the first trial. A workload that no "
+        "family of a server offers has no trials.",
     ),
     ReportSection(name="figures", part="figures"),
     ReportSection(

@@ -9,6 +9,7 @@ from ..model.bypass import Bypass
 from ..model.calibration import Calibration
 from ..model.experiment import Experiment
 from ..model.procedure import Procedure
+from ..model.survey import Survey
 
 RunState = Literal["running", "complete", "interrupted", "partial"]
 """`partial`: the run ended by itself, and trials failed or could not be run."""
@@ -180,6 +181,7 @@ class Environment:
         processors: what was done with the processors. None: nothing, or it is not known.
         hosts: the other machines that nodes were on, by name.
         underlays: the networks between hosts that are not ours and that links went over, by the names of both.
+        survey: the vantage point and the servers of an experiment with servers. None: it has none.
     """
 
     kernel: str
@@ -199,6 +201,7 @@ class Environment:
     processors: ProcessorUse | None = None
     hosts: dict[str, HostFacts] = field(default_factory=dict)
     underlays: dict[str, Underlay] = field(default_factory=dict)
+    survey: Survey | None = None
 
 
 def nowhere(clock: Clock = "real") -> Environment:

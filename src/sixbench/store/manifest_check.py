@@ -23,6 +23,8 @@ from ..model.metric import METRICS
 from ..model.path import Path
 from ..model.procedure import PROFILES, TEST_LEVEL, Procedure
 from ..model.quoting import shown, visible
+from ..model.server import SERVER_COLUMN
+from ..model.survey import Survey, family_name
 from ..model.topology import MAX_MTU, Topology
 from ..model.workloads import WORKLOADS
 from .manifest import Environment, Manifest, WorkerMachine
@@ -75,8 +77,22 @@ def problems_of(manifest: Manifest) -> Iterator[str]:
     if manifest.apart < 0:
         yield f"{manifest.apart} trials came late or twice"
     yield from _of_experiment(manifest.experiment)
+    if manifest.environment.survey is not None:
+        yield from _of_survey(manifest.environment.survey, manifest.experiment)
     if manifest.procedure is not None:
         yield from _of_procedure(manifest.procedure, manifest.experiment)
+
+
+def _of_survey(survey: Survey, experiment: Experiment) -> Iterator[str]:
+    """That trials go to servers of which nothing was found out."""
+    families = {server.label: set(server.families) for server in survey.servers}
+    yield from (f"the survey has {shown(name)} twice" for name in _repeated(server.label for server in survey.servers))
+    for combination in experiment.combinations:
+        label = combination.levels.get(SERVER_COLUMN)
+        wanted = {family_name(path.family) for path in experiment.paths_of(combination)}
+        if not isinstance(label, str) or not wanted <= families.get(label, set()):
+            yield f"the survey lacks {visible(shown(label))}, to which {combination.name} goes"
+            return
 
 
 def problems_of_worker(name: str, worker: WorkerMachine) -> Iterator[str]:
@@ -235,6 +251,8 @@ def _of_combination(combination: Combination, experiment: Experiment) -> Iterato
     yield from (f"{column} is not a time" for column in wrong_times)
     names = [path.name for path in experiment.paths]
     yield from (f"it goes over no path {shown(name)}" for name in combination.paths if name not in names)
+    if experiment.servers and all(combination.levels.get(SERVER_COLUMN) != item.label for item in experiment.servers):
+        yield f"its server is {shown(combination.levels.get(SERVER_COLUMN))}, which the experiment lacks"
     known = range(max(1, len(experiment.topologies)))
     for index in (combination.topology, *combination.topology_by_path.values()):
         if index not in known:

@@ -10,6 +10,8 @@ from ..model.experiment import Experiment
 
 def refuse_foreign(experiment: Experiment) -> None:
     """Raises `UsageError` where an experiment needs what nobody on a worker has agreed to."""
+    if experiment.servers:
+        raise UsageError("servers are measured to from this machine, and not from workers; run it without --workers")
     if any(topology.ports for topology in experiment.topologies):
         raise UsageError("dut is equipment, which workers do not have; run it without --workers")
     text = next((path.name for path in experiment.paths if path.mechanism == GUEST.name), None)

@@ -252,7 +252,9 @@ mod tests {
 
     #[test]
     fn packets_have_to_come_from_where_their_source_is() {
-        let by = |kind, link| Some(Route { kind, link: Some(link), has_gateway: true, gateway: None });
+        let by = |kind, link| {
+            Some(Route { kind, link: Some(link), has_gateway: true, gateway: None, source: None, mtu_bytes: None })
+        };
         assert_eq!(parent(by(RouteKind::Unicast, 8), 0, &[7, 8]), 1);
         assert_eq!(parent(by(RouteKind::Unicast, 9), 0, &[7, 8]), table::NOWHERE);
         assert_eq!(parent(by(RouteKind::Other, 8), 0, &[7, 8]), table::NOWHERE);

@@ -23,7 +23,7 @@ pub use forward::{ForeignAnswer, Learned, answer_in};
 pub use kind::Kind;
 pub use message::{Edns, HEADER_BYTES, Header, Message, Question, RecordView};
 pub use name::{MAX_NAME_BYTES, Name};
-pub use prefix::{NoPrefix, prefixes_in, question};
+pub use prefix::{NoPrefix, WELL_KNOWN_NAME, prefixes_in, prefixes_of, question};
 pub use record::{Data, Record};
 pub use responder::{Ignored, Next, OUR_UDP_BYTES, Outcome, Reply, Responder, Transport};
 pub use synthesis::{Answer, Dns64, default_excluded};

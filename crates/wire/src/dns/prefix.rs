@@ -7,7 +7,7 @@ use super::{CLASS_IN, Header, Kind, Message, Name, Question};
 use crate::addresses::{LENGTHS, Net, Prefix6};
 
 /// The name that has IPv4 addresses alone, and these: RFC 7050 section 8.2.
-pub(super) const WELL_KNOWN_NAME: &str = "ipv4only.arpa";
+pub const WELL_KNOWN_NAME: &str = "ipv4only.arpa";
 pub(super) const WELL_KNOWN_ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 0, 170), Ipv4Addr::new(192, 0, 0, 171)];
 
 /// The reason why an answer tells no prefix.
@@ -75,7 +75,7 @@ pub fn prefixes_in(message: &[u8], id: u16) -> Result<Vec<Prefix6>, NoPrefix> {
 /// The prefixes by which a resolver made these addresses of the well-known ones. An address in which these are at
 /// several places counts for the places at which another address has the other of the two, if that is one place
 /// (section 3: "the node MUST ensure a 32-bit IPv4 address value is present only once").
-fn prefixes_of(addresses: &[Ipv6Addr]) -> Vec<Prefix6> {
+pub fn prefixes_of(addresses: &[Ipv6Addr]) -> Vec<Prefix6> {
     let mut found = Vec::new();
     for &address in addresses {
         let mut places: Vec<(Prefix6, Ipv4Addr)> = candidates(address).collect();

@@ -28,6 +28,15 @@ from .node import (
     Sysctl,
 )
 from .request import REQUESTS, Request
+from .servers import (
+    ApplicationRequest,
+    HopsRequest,
+    PathMtuRequest,
+    PingRequest,
+    ResolveRequest,
+    TcpConnectRequest,
+    VantageRequest,
+)
 from .services import (
     BrokerRelease,
     BrokerRequest,

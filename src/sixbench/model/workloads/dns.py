@@ -9,6 +9,7 @@ from ..expectation import Expectation, TransactionTraffic
 from ..parameter import Parameter, Params
 from ..programs import CLIENT, SERVER, checked, foretold, without_programs
 from ..quantity import metric, share, times
+from ..server import ServerUse
 from ..workload import (
     CONNECTION_PACKETS,
     Expected,
@@ -279,4 +280,5 @@ KIND = WorkloadKind(
     traffic=_traffic,
     expects=foretold(_expects),
     results=lambda side, params: (Expected(form=_forms()[side]),),
+    to_servers=ServerUse(parameters=("count", "timeout"), defaults={"count": 1}, needs_name=True),
 )

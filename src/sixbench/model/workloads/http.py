@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..expectation import Expectation
 from ..parameter import Parameter, Params, Wrong
 from ..programs import CLIENT, SERVER, checked, foretold, without_programs
-from ..quantity import duration, metric, times
+from ..quantity import FAILURES, duration, metric, times
 from ..recorded_page import PageObject, RecordedPage
+from ..server import ServerUse
 from ..topology import Family
 from ..workload import CONNECTION_PACKETS, Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind
 from .applications import (
@@ -322,7 +323,7 @@ KIND = WorkloadKind(
         *("connect_mean", "connect_p50", "connect_p99"),
         *(quantity.name for quantity in (*HANDSHAKE_TIMES, *FIRST_BYTE_TIMES, *OBJECT_TIMES, *PAGE_TIMES)),
         *("transactions_rate", "requests_rate", "goodput"),
-        *("page_sent", "page_received", "page_connections", "cpu_per_request", "wire_sent", "wire_received"),
+        *("page_sent", "page_received", "page_connections", "cpu_per_request", "wire_sent", "wire_received", FAILURES),
     ),
     own_metrics=(
         *OBJECT_TIMES,
@@ -350,4 +351,7 @@ KIND = WorkloadKind(
     expects_page=foretold(_expects_page),
     completed=_completed,
     results=lambda side, params: (Expected(form=_forms()[side]),),
+    to_servers=ServerUse(
+        parameters=("version", "count", "timeout"), defaults={"count": 1}, variant=HTTP_VERSION.name, first=4
+    ),
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..parameter import Parameter, Params
 from ..reason import Excuse, ReasonKind
+from ..server import ServerUse
 from ..workload import Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind, nothing_of_its_own
 from .common import (
     COUNT,
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 PAYLOAD = Parameter(
     name="payload", kind="size", doc="data of the echo request", minimum=24, maximum=65507, identifying=True, default=56
 )
+LEAST_INTERVAL_NS = SECOND_NS // 5
+"""The shortest interval towards a server of others, which ping(8) allows anybody."""
 PROBE_INTERVAL = replace(
     INTERVAL, doc="time from one echo request to the next", minimum=10**5, length=False, default=SECOND_NS // 100
 )
@@ -108,4 +111,10 @@ KIND = WorkloadKind(
     traffic=_traffic,
     results=_results,
     gap_ns=lambda params: float(PROBE_INTERVAL.of(params)),
+    to_servers=ServerUse(
+        parameters=("payload", "interval", "count", "timeout"),
+        defaults={"count": 5, PROBE_INTERVAL.column: LEAST_INTERVAL_NS},
+        first=2,
+        least_interval_ns=LEAST_INTERVAL_NS,
+    ),
 )

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from ..expectation import Expectation, TransactionTraffic
 from ..parameter import Parameter, Params, Wrong
 from ..programs import CLIENT, SERVER, checked, foretold, without_programs
-from ..quantity import metric
+from ..quantity import FAILURES, metric
 from ..reason import ReasonKind
+from ..server import ServerUse
 from ..topology import Family
 from ..workload import Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind
 from .applications import (
@@ -181,7 +182,7 @@ KIND = WorkloadKind(
     headline=("first_byte_p50", "handshake_p50", "transactions_rate", "connection_received"),
     metrics=(
         *(quantity.name for quantity in (*HANDSHAKE_TIMES, *FIRST_BYTE_TIMES)),
-        *("transactions_rate", "connection_sent", "connection_received", "wire_sent", "wire_received"),
+        *("transactions_rate", "connection_sent", "connection_received", "wire_sent", "wire_received", FAILURES),
     ),
     own_metrics=CONNECTION_BYTES,
     distributions=("handshake", "first_byte"),
@@ -191,4 +192,5 @@ KIND = WorkloadKind(
     traffic=_traffic,
     expects=foretold(_expects),
     results=lambda side, params: (Expected(form=_forms()[side]),),
+    to_servers=ServerUse(parameters=("count", "timeout"), defaults={"count": 1}, first=5),
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ..parameter import Parameter, Params
 from ..quantity import Metric
 from ..reason import ReasonKind
+from ..server import ServerUse
 from ..workload import (
     CONNECTION_PACKETS,
     Expected,
@@ -151,6 +152,7 @@ def kind_of(
     headline: tuple[str, ...],
     metrics: tuple[str, ...],
     own_metrics: tuple[Metric, ...] = (),
+    to_servers: ServerUse | None = None,
 ) -> WorkloadKind:
     """The workload whose connections carry so many bytes each way. Its first headline metric is its primary one."""
     return WorkloadKind(
@@ -169,4 +171,5 @@ def kind_of(
         traffic=lambda params, client, server: _traffic(payload_bytes, client),
         results=_results,
         gap_ns=gap_by(RATE),
+        to_servers=to_servers,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..quantity import FAILURES
+from ..server import ServerUse
 from .short_connections import kind_of
 
 KIND = kind_of(
@@ -10,5 +12,6 @@ KIND = kind_of(
     doc="Open a socket, connect, close: a given number at once, or a given number each second.",
     payload_bytes=0,
     headline=("connect_p50", "connect_p99", "transactions_rate", "cpu_busy"),
-    metrics=("connect_mean", "connect_p50", "connect_p99", "transactions_rate"),
+    metrics=("connect_mean", "connect_p50", "connect_p99", "transactions_rate", FAILURES),
+    to_servers=ServerUse(parameters=("count", "timeout"), defaults={"count": 1}, first=1),
 )

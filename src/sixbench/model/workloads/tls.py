@@ -9,8 +9,9 @@ from ..expectation import Expectation, TransactionTraffic
 from ..parameter import Parameter, Params, Wrong
 from ..programs import CLIENT, SERVER, checked, foretold, without_programs
 from ..programs.end import PROGRAM
-from ..quantity import metric
+from ..quantity import FAILURES, metric
 from ..reason import ReasonKind
+from ..server import ServerUse
 from ..topology import Family
 from ..workload import CONNECTION_PACKETS, Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind
 from .applications import (
@@ -167,7 +168,7 @@ KIND = WorkloadKind(
         *(quantity.name for quantity in HANDSHAKE_TIMES),
         *("transaction_mean", "transaction_p50", "transaction_p99", "transactions_rate"),
         *(quantity.name for quantity in FIRST_BYTE_TIMES),
-        *("handshake_sent", "handshake_received", "wire_sent", "wire_received"),
+        *("handshake_sent", "handshake_received", "wire_sent", "wire_received", FAILURES),
     ),
     own_metrics=(
         metric("handshake_sent", "bytes", "lower", "Bytes of a handshake to the server", "RFC 8446 section 4"),
@@ -180,4 +181,5 @@ KIND = WorkloadKind(
     traffic=_traffic,
     expects=foretold(_expects),
     results=lambda side, params: (Expected(form=_forms()[side]),),
+    to_servers=ServerUse(parameters=("count", "timeout"), defaults={"count": 1}, first=3),
 )

@@ -1,0 +1,134 @@
+//! One attempt: the layers below HTTP, one over the other.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sixbench_applications::counted::{Carried, Counted};
+use sixbench_applications::runtime;
+use sixbench_measure::clock;
+use sixbench_packet::Result;
+use sixbench_traffic::Cancel;
+use socket2::Socket;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use super::attempt::{ApplicationAttempt, Tried, of_io};
+use super::trust::{Settings, Trust};
+use super::{Overs, Plan, http, quic};
+use crate::local;
+use crate::outcome::{Ending, Outcome};
+use crate::stream;
+
+/// Time for the close of a connection.
+const PARTING: Duration = Duration::from_millis(50);
+
+/// Makes an attempt now.
+///
+/// # Errors
+/// `system` where the kernel refuses the means.
+pub fn attempt(plan: &Plan, trust: Option<&Trust>) -> Result<ApplicationAttempt> {
+    let settings = trust.map(|trust| trust.settings(plan.overs.protocols())).transpose()?;
+    // All is ready before it begins: what this program does first is no time of the server's.
+    runtime::block_on(&Cancel::default(), async {
+        let attempt = RefCell::new(ApplicationAttempt::begin(clock::monotonic_ns()));
+        let ended = match settings {
+            Some(settings) if plan.overs.is_over_quic() => {
+                within_limit(plan, &attempt, quic::work(plan, settings, &attempt)).await
+            }
+            settings => match connect(plan, &attempt)? {
+                Ok(socket) => within_limit(plan, &attempt, over_socket(plan, settings, socket, &attempt)).await,
+                Err(ending) => Err(ending),
+            },
+        };
+        let mut attempt = attempt.into_inner();
+        attempt.end(ended);
+        Ok(attempt)
+    })
+}
+
+/// Connects by TCP. There is nothing else to do meanwhile.
+fn connect(plan: &Plan, attempt: &RefCell<ApplicationAttempt>) -> Result<Tried<Socket>> {
+    let peer = local::peer(plan.address, plan.port, plan.source);
+    let connected = stream::connect(peer, plan.source, plan.timeout_ns)?;
+    let mut attempt = attempt.borrow_mut();
+    (attempt.begun_ns, attempt.local, attempt.handshake) = (connected.begun_ns, connected.local, connected.handshake);
+    attempt.connect_ns = connected.socket.is_ok().then_some(connected.elapsed_ns);
+    Ok(connected.socket)
+}
+
+/// Waits for the work until the time of the attempt is over.
+async fn within_limit(
+    plan: &Plan,
+    attempt: &RefCell<ApplicationAttempt>,
+    work: impl Future<Output = Tried<()>>,
+) -> Tried<()> {
+    let left_ns = plan.timeout_ns.saturating_sub(attempt.borrow().elapsed_ns());
+    timeout(Duration::from_nanos(left_ns), work).await.unwrap_or_else(|_| Err(Ending::of(Outcome::Silence)))
+}
+
+async fn over_socket(
+    plan: &Plan,
+    settings: Option<Settings>,
+    socket: Socket,
+    attempt: &RefCell<ApplicationAttempt>,
+) -> Tried<()> {
+    let stream = TcpStream::from_std(socket.into()).map_err(|error| of_io(&error))?;
+    let (stream, carried) = Counted::new(stream);
+    let ended = match settings {
+        None => http::by_one(plan, stream, attempt).await,
+        Some(settings) => over_tls(plan, settings, stream, attempt).await,
+    };
+    note_carried(attempt, &carried);
+    ended
+}
+
+fn note_carried(attempt: &RefCell<ApplicationAttempt>, carried: &Rc<Cell<Carried>>) {
+    let Carried { sent, received } = carried.get();
+    let mut attempt = attempt.borrow_mut();
+    (attempt.sent_bytes, attempt.received_bytes) = (Some(sent), Some(received));
+}
+
+async fn over_tls(
+    plan: &Plan,
+    settings: Settings,
+    stream: Counted,
+    attempt: &RefCell<ApplicationAttempt>,
+) -> Tried<()> {
+    let Settings { config, other_names } = settings;
+    let shaking = TlsConnector::from(Arc::new(config)).connect(plan.name.clone(), stream);
+    let mut session = shaking.await.map_err(|error| {
+        attempt.borrow_mut().certificate_names = other_names.names();
+        other_names.ending(of_io(&error))
+    })?;
+    let protocol = note_handshake(&session, attempt);
+    match plan.overs {
+        Overs::Two if protocol.as_deref() != Some("h2") => {
+            Err(Ending::because(Outcome::NotOffered, "the server agreed on no HTTP/2 by ALPN"))
+        }
+        Overs::Two => http::by_two(plan, session, attempt).await,
+        Overs::One => http::by_one(plan, session, attempt).await,
+        _ => {
+            attempt.borrow_mut().note_end();
+            // Whether the server closes in turn does not matter to a handshake that is over.
+            let _ = timeout(PARTING, session.shutdown()).await;
+            Ok(())
+        }
+    }
+}
+
+/// Notes the outcome of a handshake, and returns the protocol that both agreed on.
+fn note_handshake(session: &TlsStream<Counted>, attempt: &RefCell<ApplicationAttempt>) -> Option<String> {
+    let mut attempt = attempt.borrow_mut();
+    attempt.handshake_ns = Some(attempt.elapsed_ns().saturating_sub(attempt.connect_ns.unwrap_or(0)));
+    let (_, tls) = session.get_ref();
+    attempt.tls_version = tls.protocol_version().map(|version| format!("{version:?}"));
+    attempt.cipher = tls.negotiated_cipher_suite().map(|cipher| format!("{:?}", cipher.suite()));
+    attempt.protocol = tls.alpn_protocol().map(|protocol| String::from_utf8_lossy(protocol).into_owned());
+    attempt.protocol.clone()
+}

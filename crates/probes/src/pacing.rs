@@ -1,0 +1,165 @@
+//! Politeness: two attempts at one server are at least a second apart, whichever requests they are of, and a server
+//! that asked for it is left alone.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use sixbench_measure::clock;
+use sixbench_packet::{Code, Error, Result};
+
+use crate::limits::{Repeats, SECOND_NS};
+
+/// Time between the begins of two attempts at one server.
+pub const APART_NS: u64 = SECOND_NS;
+/// Bytes that a server is asked for in a second, in the mean.
+pub const MAX_BYTES_PER_S: u64 = 64 << 10;
+/// The longest time for which a server is left alone.
+const MAX_HOLD_S: u64 = 24 * 3600;
+/// Servers that are remembered at once.
+const MAX_SERVERS: usize = 65_536;
+
+/// The times of attempts at servers.
+#[derive(Debug, Default)]
+pub struct Pacer(Mutex<BTreeMap<IpAddr, Server>>);
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Server {
+    /// Time from which on it may be asked again.
+    free_ns: u64,
+    /// Time until which it asked to be left alone.
+    held_until_ns: u64,
+}
+
+impl Pacer {
+    /// Refuses where the server asked to be left alone.
+    ///
+    /// # Errors
+    /// `refused`, with the time that is left.
+    pub fn check(&self, address: IpAddr) -> Result<()> {
+        let now_ns = clock::monotonic_ns();
+        let held_until_ns = self.servers(|servers| servers.get(&address).map_or(0, |server| server.held_until_ns));
+        let left_s = held_until_ns.saturating_sub(now_ns).div_ceil(SECOND_NS);
+        if left_s == 0 {
+            return Ok(());
+        }
+        let message = format!("{address} asked by Retry-After to be left alone for {left_s} s more");
+        Err(Error::new(Code::Refused, message).with("retry_after_s", left_s))
+    }
+
+    /// Leaves a server alone for this time.
+    pub fn hold(&self, address: IpAddr, seconds: u64) {
+        let until_ns = clock::monotonic_ns() + seconds.min(MAX_HOLD_S) * SECOND_NS;
+        self.servers(|servers| servers.entry(address).or_default().held_until_ns = until_ns);
+    }
+
+    /// Has a server that has sent so many bytes rest until it sends [`MAX_BYTES_PER_S`] in the mean.
+    pub fn charge(&self, address: IpAddr, bytes: u64) {
+        let rest_ns = bytes.saturating_mul(SECOND_NS) / MAX_BYTES_PER_S;
+        let free_ns = clock::monotonic_ns().saturating_add(rest_ns);
+        self.servers(|servers| {
+            let server = servers.entry(address).or_default();
+            server.free_ns = server.free_ns.max(free_ns);
+        });
+    }
+
+    /// Waits for the next attempt at a server: not before that time, and, unless the server is the user's, a second
+    /// after the last one. Returns the time of the begin.
+    pub fn wait(&self, address: IpAddr, due_ns: u64, is_mine: bool) -> u64 {
+        let begin_ns = self.reserve(address, due_ns, clock::monotonic_ns(), is_mine);
+        thread::sleep(Duration::from_nanos(begin_ns.saturating_sub(clock::monotonic_ns())));
+        clock::monotonic_ns()
+    }
+
+    fn reserve(&self, address: IpAddr, due_ns: u64, now_ns: u64, is_mine: bool) -> u64 {
+        self.servers(|servers| {
+            if servers.len() >= MAX_SERVERS {
+                servers.retain(|_, server| server.free_ns.max(server.held_until_ns) > now_ns);
+            }
+            let server = servers.entry(address).or_default();
+            let earliest_ns = if is_mine { 0 } else { server.free_ns };
+            let begin_ns = due_ns.max(now_ns).max(earliest_ns);
+            server.free_ns = server.free_ns.max(begin_ns + APART_NS);
+            begin_ns
+        })
+    }
+
+    fn servers<T>(&self, work: impl FnOnce(&mut BTreeMap<IpAddr, Server>) -> T) -> T {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The times of a request's attempts.
+#[derive(Debug)]
+pub struct Schedule<'a> {
+    pacer: &'a Pacer,
+    address: IpAddr,
+    is_mine: bool,
+    interval_ns: u64,
+    due_ns: u64,
+}
+
+impl<'a> Schedule<'a> {
+    /// Attempts at a server from now on.
+    pub fn new(pacer: &'a Pacer, address: IpAddr, repeats: &Repeats, is_mine: bool) -> Self {
+        Self { pacer, address, is_mine, interval_ns: repeats.interval_ns, due_ns: 0 }
+    }
+
+    /// Waits for the next attempt, and returns the time at which it begins.
+    pub fn wait_for_next(&mut self) -> u64 {
+        let begin_ns = self.pacer.wait(self.address, self.due_ns, self.is_mine);
+        self.due_ns = begin_ns + self.interval_ns;
+        begin_ns
+    }
+}
+
+/// The least interval of attempts that a request may ask for.
+pub fn least_interval_ns(is_mine: bool) -> u64 {
+    if is_mine { 0 } else { APART_NS }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+    const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2));
+
+    #[test]
+    fn attempts_at_one_server_are_a_second_apart() {
+        let pacer = Pacer::default();
+        assert_eq!(pacer.reserve(SERVER, 0, 5, false), 5);
+        assert_eq!(pacer.reserve(SERVER, 0, 6, false), 5 + APART_NS);
+        assert_eq!(pacer.reserve(SERVER, 0, 7, false), 5 + 2 * APART_NS);
+        assert_eq!(pacer.reserve(OTHER, 0, 7, false), 7);
+        // A server of the user's own is asked as fast as the user likes, and others behind that are not.
+        assert_eq!(pacer.reserve(OTHER, 0, 8, true), 8);
+        assert_eq!(pacer.reserve(OTHER, 0, 9, false), 8 + APART_NS);
+        assert_eq!(pacer.reserve(OTHER, 9 * APART_NS, 9, false), 9 * APART_NS);
+    }
+
+    #[test]
+    fn a_server_that_asks_for_it_is_left_alone() {
+        let pacer = Pacer::default();
+        pacer.check(SERVER).unwrap();
+        pacer.hold(SERVER, 3600);
+        let refusal = pacer.check(SERVER).unwrap_err();
+        assert_eq!((refusal.code, &refusal.context["retry_after_s"]), (Code::Refused, &3600.into()));
+        pacer.check(OTHER).unwrap();
+        pacer.hold(OTHER, u64::MAX);
+        assert_eq!(pacer.check(OTHER).unwrap_err().context["retry_after_s"], MAX_HOLD_S);
+    }
+
+    #[test]
+    fn servers_that_nobody_asks_any_more_are_forgotten() {
+        let pacer = Pacer::default();
+        for number in 0..=MAX_SERVERS as u32 {
+            pacer.reserve(Ipv4Addr::from(number).into(), 0, u64::from(number) * APART_NS, false);
+        }
+        assert!(pacer.servers(|servers| servers.len()) < 10);
+    }
+}

@@ -1,0 +1,106 @@
+"""Handshakes of TLS and QUIC with a server, and its first object by HTTP."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import partial
+
+from ....agent import Agent
+from ....agent.requests import ApplicationRequest
+from ....agent.server_answers import ApplicationAttempt
+from ....model.errors import AgentError
+from ....model.form import ABSENT
+from ....model.parameter import Parameter, Params
+from ....model.workload import TrialMeasurements
+from ....model.workloads import http, quic_connect, tls
+from .prober import REFUSALS, TOO_MANY, UNAVAILABLE, Probed, ProbedServer, Prober, add_times, waits_s
+
+TIMEOUT_NS = 10_000_000_000
+LEFT_ALONE = "refused"
+"""The code of the agent's error where a server has asked to be left alone by Retry-After."""
+
+_STATISTICS = ("mean", "p50", "p99")
+
+
+def _ask(workload: str, version: Parameter | None, agent: Agent, target: ProbedServer, params: Params) -> Probed:
+    count, timeout_ns = int(params["count"]), int(params.get("timeout_ns", TIMEOUT_NS))
+    request = ApplicationRequest(
+        workload=workload,
+        version=None if version is None else str(version.of(params)),
+        address=target.address,
+        port=target.server.port,
+        server_name=target.name,
+        roots=roots(),
+        count=count,
+        timeout_ns=timeout_ns,
+        mine=target.mine or None,
+    )
+    try:
+        answer = agent.answer(request, timeout_s=waits_s(count, timeout_ns))
+    except AgentError as error:
+        if error.code != LEFT_ALONE:
+            raise
+        attempt = ApplicationAttempt(outcome="refused", reason=str(error)[:1000])
+        return Probed(attempts=[attempt], result={"attempts": [attempt.model_dump(exclude_none=True)]}, refused=True)
+    return Probed(
+        attempts=[_with_status(attempt) for attempt in answer.attempts],
+        result=answer.model_dump(by_alias=True, exclude_none=True),
+        refused=bool(answer.attempts) and all(map(_is_refusal, answer.attempts)),
+    )
+
+
+def roots() -> Mapping[str, str] | None:
+    """The certificates that are trusted, by the variable that OpenSSL, curl and Python have for them. None: those of
+    the system."""
+    file = os.environ.get("SSL_CERT_FILE")
+    return {"file": file} if file else None
+
+
+def _is_refusal(attempt: ApplicationAttempt) -> bool:
+    return attempt.outcome in REFUSALS or attempt.status in (TOO_MANY, UNAVAILABLE)
+
+
+def _with_status(attempt: ApplicationAttempt) -> ApplicationAttempt:
+    """The attempt, which is refused where the answer only says that there is none for now."""
+    if attempt.outcome == "answered" and _is_refusal(attempt):
+        words = f"the server answered with status {attempt.status}"
+        return attempt.model_copy(update={"outcome": "refused", "reason": words})
+    return attempt
+
+
+def _answered(probed: Probed) -> list[ApplicationAttempt]:
+    return [item for item in probed.attempts if isinstance(item, ApplicationAttempt) and item.outcome == "answered"]
+
+
+def _tls(params: Params, probed: Probed, measured: TrialMeasurements) -> None:
+    attempts = _answered(probed)
+    add_times(measured, "connect", [attempt.connect_ns for attempt in attempts], *_STATISTICS)
+    add_times(measured, "handshake", [attempt.handshake_ns for attempt in attempts], *_STATISTICS)
+    both = [attempt.connect_ns + attempt.handshake_ns for attempt in attempts if _has_handshake(attempt)]
+    add_times(measured, "transaction", both, *_STATISTICS)
+
+
+def _has_handshake(attempt: ApplicationAttempt) -> bool:
+    return attempt.connect_ns is not ABSENT and attempt.handshake_ns is not ABSENT
+
+
+def _quic(params: Params, probed: Probed, measured: TrialMeasurements) -> None:
+    attempts = _answered(probed)
+    add_times(measured, "handshake", [attempt.handshake_ns for attempt in attempts], *_STATISTICS)
+    add_times(measured, "first_byte", [attempt.first_byte_ns for attempt in attempts], *_STATISTICS)
+
+
+def _http(params: Params, probed: Probed, measured: TrialMeasurements) -> None:
+    attempts = _answered(probed)
+    add_times(measured, "connect", [attempt.connect_ns for attempt in attempts], *_STATISTICS)
+    add_times(measured, "handshake", [attempt.handshake_ns for attempt in attempts], *_STATISTICS)
+    add_times(measured, "first_byte", [attempt.first_byte_ns for attempt in attempts], *_STATISTICS)
+    add_times(measured, "page", [attempt.total_ns for attempt in attempts], *_STATISTICS)
+    statuses = {attempt.status for attempt in attempts if attempt.status is not ABSENT}
+    measured.notes.extend(f"the server answered with status {status}" for status in sorted(statuses) if status >= 400)
+
+
+TLS = Prober(workload=tls.KIND.name, ask=partial(_ask, tls.KIND.name, None), summarise=_tls)
+HTTP = Prober(workload=http.KIND.name, ask=partial(_ask, http.KIND.name, http.HTTP_VERSION), summarise=_http)
+QUIC_CONNECT = Prober(workload=quic_connect.KIND.name, ask=partial(_ask, quic_connect.KIND.name, None), summarise=_quic)

@@ -1,0 +1,156 @@
+"""Runs single trials of an experiment with servers, whoever chooses them: another kind of network beneath the
+scheduler."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+
+from ...agent import Agent, AgentHub
+from ...agent.requests import VantageRequest
+from ...model.errors import AgentError
+from ...model.evidence import Evidence
+from ...model.experiment import Experiment, PlannedTrial
+from ...model.observer import Observer, StopRule
+from ...model.reason import Reason, ReasonKind
+from ...model.survey import ServerAddresses, Survey, family_name
+from ...model.trial import Status, TrialRecord
+from ...plan.measure_experiment import LOCAL
+from ..other_runs import Presence
+from ..record import TrialTask, blank_record
+from ..trial import Outcome
+from .hiding import Hiding, hidden_survey
+from .probes import PROBERS
+from .probes.prober import FailureCount, Probed, ProbedServer
+from .surveying import look_again, vantage_of
+
+
+@dataclass(kw_only=True)
+class ServerRunner:
+    """The trials of an experiment with servers, one after the other, in this machine's own network namespace.
+
+    Attributes:
+        survey: the addresses that are pinned for the run.
+        presence: this run among others of the machine, for the records; None: nobody knows of others.
+        directory: where a page can look at this run, by device and inode; None: nowhere on this machine.
+    """
+
+    hub: AgentHub
+    experiment: Experiment
+    survey: Survey
+    observer: Observer
+    presence: Presence | None
+    directory: tuple[int, int] | None
+    failures: FailureCount = field(default_factory=FailureCount)
+    _agent: Agent | None = None
+    _hiding: Hiding | None = None
+    _warm: set[tuple[Agent, str]] = field(default_factory=set)
+
+    def run(self, planned: PlannedTrial, sequence: int) -> tuple[Outcome, int | None]:
+        """A trial, and how long it took. Raises `AgentError` where no agent can be started."""
+        combination = self.experiment.combination(planned.combination)
+        trial = TrialTask(experiment=self.experiment, combination=combination, planned=planned, sequence=sequence)
+        agent = self._living()
+        if self.presence is not None:
+            self.presence.next_trial()
+        record = replace(blank_record(trial), started_realtime_ns=time.time_ns())
+        started_ns = time.monotonic_ns()
+        record = self._measured(agent, trial, record)
+        elapsed_ns = time.monotonic_ns() - started_ns
+        record = replace(record, elapsed_ns=elapsed_ns)
+        if self.presence is not None:
+            record = self.presence.noted(record, self.directory)
+        return Outcome(record=record), elapsed_ns
+
+    def has_ended(self, combination: str) -> StopRule | None:
+        """The rule by which a combination has no more trials. None: it goes on."""
+        if self.failures.is_refused(combination):
+            return "refused"
+        is_decided = self.experiment.blocks.until is not None and self.failures.has_failed(combination)
+        return "decided" if is_decided else None
+
+    def last_survey(self) -> Survey | None:
+        """The survey with the addresses and the paths of the end of the run; None where they cannot be read."""
+        try:
+            agent = self._living()
+            survey = look_again(agent, self.experiment, self.survey)
+        except AgentError:
+            return None
+        return hidden_survey(survey, self._hiding_of(agent)) if self.experiment.hides_addresses else survey
+
+    def _warm_up(self, agent: Agent, trial: TrialTask, target: ProbedServer) -> None:
+        """One attempt that does not count, the first time that this agent does a workload: its code is read from the
+        disk then. Raises `AgentError`."""
+        name = trial.kind.offer_name(trial.combination.workload.params)
+        if (agent, name) not in self._warm:
+            self._warm.add((agent, name))
+            PROBERS[trial.kind.name].ask(agent, target, trial.combination.workload.params | {"count": 1})
+
+    def _hiding_of(self, agent: Agent) -> Hiding:
+        """The addresses to hide, which the survey of the manifest no longer has. Raises `AgentError`."""
+        if self._hiding is None:
+            vantage = vantage_of(agent.answer(VantageRequest(ask_nat64=False)))
+            self._hiding = Hiding(item.address for item in vantage.addresses)
+        return self._hiding
+
+    def _living(self) -> Agent:
+        if self._agent is None or not self._agent.alive:
+            self._agent = self.hub.start_here(LOCAL)
+        return self._agent
+
+    def _measured(self, agent: Agent, trial: TrialTask, record: TrialRecord) -> TrialRecord:
+        server = self.experiment.server_of(trial.combination)
+        surveyed = self.survey.server(server.label)
+        entry = surveyed.families[family_name(trial.path.family)]
+        params = dict(trial.combination.workload.params)
+        prober = PROBERS[trial.kind.name]
+        target = ProbedServer(
+            server=server,
+            name=server.host_name,
+            address=entry.address or server.name,
+            family=trial.path.family,
+            mine=surveyed.mine,
+            resolver=self.experiment.resolver,
+        )
+        try:
+            self._warm_up(agent, trial, target)
+            probed = prober.ask(agent, target, params)
+        except AgentError as error:
+            return replace(record, status="failed", reasons=[Reason(kind=ReasonKind.AGENT_FAILED, text=str(error))])
+        self.failures.note(trial.combination.name, trial.path.name, probed)
+        measured = prober.measurements(params, probed)
+        reasons = [*measured.invalid, *_reasons(probed, entry)]
+        status: Status = "invalid" if reasons else "ok"
+        result = probed.result
+        client: str | None = probed.source or entry.source
+        if self.experiment.hides_addresses:
+            hiding = self._hiding_of(agent)
+            result = hiding.value(result)
+            client = None if client is None else hiding.text(client)
+        notes = [*measured.notes, *_stray_notes(probed)]
+        return replace(
+            record,
+            status=status,
+            reasons=reasons,
+            notes=notes,
+            metrics=measured.metrics,
+            histograms=measured.histograms,
+            evidence=Evidence(proved=False, client=client, server=target.address),
+            client=result,
+        )
+
+
+def _reasons(probed: Probed, entry: ServerAddresses) -> list[Reason]:
+    """The reasons for which a trial is not what it claims."""
+    if not probed.attempts:
+        return [Reason(kind=ReasonKind.NOTHING_SENT, text="no attempt was made")]
+    if probed.interface is not None and entry.interface is not None and probed.interface != entry.interface:
+        words = f"packets left by {probed.interface}, and when the run began by {entry.interface}"
+        return [Reason(kind=ReasonKind.OTHER_PATH, text=words)]
+    return []
+
+
+def _stray_notes(probed: Probed) -> list[str]:
+    if not probed.strays:
+        return []
+    return [f"{probed.strays} packets of somebody else came and were not counted"]

@@ -1,0 +1,139 @@
+"""The combinations of an experiment with servers: every workload at every server and every combination of levels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..model.experiment import Combination, Statistics
+from ..model.parameter import Scalar
+from ..model.path import Path
+from ..model.quoting import listed
+from ..model.server import SERVER_COLUMN, Server
+from ..model.topology import Family
+from ..model.workload import Workload
+from ..model.workloads import ping
+from ..model.workloads.common import COUNT, SECOND_NS, TIMEOUT
+from .combinations import MAX_COMBINATIONS, over_paths
+from .factors import Factors
+from .reader import Reader
+from .servers_file import SERVER_WORKLOADS, SERVERS
+from .workload_file import WorkloadTemplate, check_workload, constant_levels
+
+MOST: dict[str, int] = {COUNT.column: 20, ping.PAYLOAD.column: 1400, TIMEOUT.column: 30 * SECOND_NS}
+"""The largest values towards servers: a trial is short, and its packets are not fragmented."""
+
+
+def expand_to_servers(
+    reader: Reader, factors: Factors, servers: tuple[Server, ...], workloads: list[WorkloadTemplate], paths: list[Path]
+) -> tuple[Combination, ...]:
+    """Every workload at every server that takes it, and every combination of the levels that it depends on."""
+    combinations: list[Combination] = []
+    for template, constants in zip(workloads, constant_levels(workloads), strict=True):
+        if not _is_fit(reader, template):
+            continue
+        over = over_paths(template, paths)
+        families: frozenset[Family] = frozenset(path.family for path in paths if not over or path.name in over)
+        keys = template.factors()
+        if any(factors.by_key[key].column == SERVER_COLUMN for key in keys):
+            reader.problem(template.path, "a factor cannot be called server, which is the servers' own; rename it")
+            continue
+        for server in servers:
+            if not _goes_to(reader, template, server, servers):
+                continue
+            for assignment in factors.assignments(keys):
+                params = _with_defaults(template, template.given(assignment))
+                check_workload(reader, template, params, families)
+                _check_pace(reader, template, params, server)
+                _check_limits(reader, template, params)
+                levels = {factors.by_key[key].column: assignment[key] for key in keys}
+                combinations.append(
+                    Combination(
+                        name=f"c{len(combinations) + 1:04d}",
+                        workload=Workload(kind=template.kind.name, params=params),
+                        levels={SERVER_COLUMN: server.label} | levels | constants,
+                        topology=0,
+                        paths=over,
+                    )
+                )
+                if len(combinations) > MAX_COMBINATIONS:
+                    reader.problem(
+                        template.path, f"more than {MAX_COMBINATIONS} combinations of levels; sweep less at once"
+                    )
+                    reader.finish()
+    if not combinations and not reader.problems:
+        reader.problem((SERVERS,), "no workload goes to any server; name workloads that these take")
+    _check_distinct(reader, workloads, combinations)
+    return tuple(combinations)
+
+
+def with_servers_pooled(statistics: Statistics, combinations: tuple[Combination, ...]) -> Statistics:
+    """The statistics, which pool the servers where there are several and no other factor is named."""
+    servers = {combination.levels[SERVER_COLUMN] for combination in combinations}
+    if statistics.pool is not None or len(servers) < 2:
+        return statistics
+    return replace(statistics, pool=SERVER_COLUMN)
+
+
+def _is_fit(reader: Reader, template: WorkloadTemplate) -> bool:
+    """True if the workload, with its parameters, needs nothing of sixbench at the other end; noted if not."""
+    use = template.kind.to_servers
+    if use is None:
+        words = f"{template.kind.name} needs sixbench at the other end; towards servers there are"
+        reader.problem(template.path, f"{words} {listed(SERVER_WORKLOADS)}")
+        return False
+    for name, place in template.places.items():
+        if name not in use.parameters:
+            words = f"{name} of {template.kind.name} needs sixbench at the other end; towards servers it has"
+            reader.problem(place, f"{words} {listed(use.parameters)}")
+    return True
+
+
+def _goes_to(reader: Reader, template: WorkloadTemplate, server: Server, servers: tuple[Server, ...]) -> bool:
+    use, name = template.kind.to_servers, template.kind.name
+    if not server.takes(name):
+        return False
+    if use is not None and use.needs_name and server.is_address:
+        if server.workloads:
+            place = (SERVERS, servers.index(server), "workloads")
+            reader.problem(place, f"{name} looks up a name, and {server.name} is an address; leave {name} out")
+        return False
+    return True
+
+
+def _with_defaults(template: WorkloadTemplate, given: dict[str, Scalar]) -> dict[str, Scalar]:
+    assert template.kind.to_servers is not None
+    return dict(template.kind.to_servers.defaults) | given
+
+
+def _check_pace(reader: Reader, template: WorkloadTemplate, params: dict[str, Scalar], server: Server) -> None:
+    """Notes echo requests that would come too fast to a server of others."""
+    use = template.kind.to_servers
+    least_ns = None if use is None else use.least_interval_ns
+    if least_ns is None or server.mine or int(params[ping.PROBE_INTERVAL.column]) >= least_ns:
+        return
+    reader.problem(
+        template.place_of(ping.PROBE_INTERVAL.name),
+        f"{server.name} gets an echo request each 200ms at most; give interval: 200ms, or mine: true if it is yours",
+    )
+
+
+def _check_limits(reader: Reader, template: WorkloadTemplate, params: dict[str, Scalar]) -> None:
+    """Notes parameters that are more than a server of others is asked for in one trial."""
+    for parameter in (COUNT, ping.PAYLOAD, TIMEOUT):
+        value = params.get(parameter.column)
+        most = MOST[parameter.column]
+        if isinstance(value, int) and value > most and template.kind.parameter(parameter.name) is not None:
+            words = f"{parameter.name} towards a server is at most {parameter.format(most)}"
+            reader.problem(template.place_of(parameter.name), words)
+
+
+def _check_distinct(reader: Reader, workloads: list[WorkloadTemplate], combinations: list[Combination]) -> None:
+    seen: set[tuple[object, ...]] = set()
+    for combination in combinations:
+        key = (combination.workload.kind, tuple(sorted(combination.levels.items(), key=str)))
+        if key in seen:
+            kind = combination.workload.kind
+            last = [template for template in workloads if template.kind.name == kind][-1]
+            reader.problem(last.path, f"two entries of {kind} measure the same; leave one out")
+            return
+        seen.add(key)

@@ -1,0 +1,73 @@
+"""Makes an `Experiment` of a file with servers, whose network is not described."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..mechanisms import INTERNET
+from ..model.experiment import Experiment
+from .blocks_file import DEFAULT_REPEATS, read_blocks, read_statistics
+from .experiment_header import read_baseline, read_header
+from .experiment_keys import EXPERIMENT
+from .factors import Factors
+from .key_reader import read_plain
+from .measure_experiment import LOCAL
+from .path_levels import write_levels
+from .paths_file import aa_path, read_paths
+from .pooled_factor import with_pooled_column
+from .reader import Reader
+from .server_combinations import expand_to_servers, with_servers_pooled
+from .servers_file import DEFAULT_PATHS, SERVERS, check_keys_beside, check_server_paths, read_servers
+from .size_limits import MAX_TRIALS
+from .workload_file import read_workloads
+
+
+def read_server_experiment(reader: Reader, data: dict[str, Any]) -> Experiment:
+    """Reads and checks the keys of an experiment with servers. Raises `ExperimentError` with all that is wrong."""
+    check_keys_beside(reader, data)
+    if "workloads" not in data:
+        reader.problem((), "the key workloads is missing; an experiment with servers needs it")
+    data = {"paths": dict(DEFAULT_PATHS)} | data
+    read = read_plain(reader, (), data, EXPERIMENT)
+    header = read_header(reader, data, read)
+    blocks, statistics = read_blocks(reader, data), read_statistics(reader, data)
+    factors = Factors(reader, data)
+    servers = read_servers(reader, data[SERVERS])
+    items, standing_for = write_levels(reader, factors, data["paths"], INTERNET)
+    paths = read_paths(reader, items, INTERNET)
+    check_server_paths(reader, paths)
+    workloads = read_workloads(reader, factors, data["workloads"], standing_for) if "workloads" in data else []
+    baseline = read_baseline(reader, data, paths, standing_for)
+    if blocks.until is not None and len(paths) == 1:
+        reader.problem(("blocks", "until"), "until: decided needs a path besides the baseline to decide about")
+    reader.finish()
+    for name in factors.unused():
+        reader.problem(
+            ("factors", name), f"the factor ${name} is declared, but nothing refers to it; use it or leave it out"
+        )
+    if read.get("aa"):
+        paths.append(aa_path(next(path for path in paths if path.name == baseline), {path.name for path in paths}))
+    combinations = expand_to_servers(reader, factors, servers, workloads, paths)
+    reader.finish()
+    statistics = with_servers_pooled(statistics, combinations)
+    trials = sum(combination.goes_over(path.name) for combination in combinations for path in paths) * blocks.maximum
+    if trials > MAX_TRIALS:
+        reader.problem(("blocks",), f"{trials} trials are more than {MAX_TRIALS}; run fewer blocks or levels")
+    experiment = Experiment(
+        **header,
+        file=reader.source.file,
+        text=reader.source.text,
+        topologies=(),
+        between=(LOCAL, SERVERS),
+        paths=tuple(paths),
+        baseline=baseline,
+        combinations=combinations,
+        blocks=blocks,
+        statistics=with_pooled_column(reader, statistics, factors, combinations),
+        repeats=read.get("repeats", DEFAULT_REPEATS),
+        servers=servers,
+        resolver=read.get("resolver"),
+        hides_addresses=read.get("hide-addresses", False),
+    )
+    reader.finish()
+    return experiment

@@ -1,0 +1,439 @@
+"""Experiments with servers of others, by an agent with recorded answers."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from reach_agents import MS, RecordedAgent, RecordedHub
+
+from sixbench.analysis import analyse
+from sixbench.bench.servers.hiding import HIDDEN, Hiding, hidden_survey, own_addresses
+from sixbench.bench.servers.runner import ServerRunner
+from sixbench.bench.servers.surveying import look_again, take_survey, with_offered_only
+from sixbench.mechanisms import MECHANISMS
+from sixbench.model.errors import CapabilityError, StoreError, UsageError
+from sixbench.model.experiment import Experiment
+from sixbench.model.observer import Observer
+from sixbench.model.reason import ReasonKind
+from sixbench.model.survey import Survey, path_kind
+from sixbench.model.trial import TrialRecord
+from sixbench.plan.experiment_file import read_experiment
+from sixbench.plan.reach_experiment import ReachOptions, read_list, server_of, text_of
+from sixbench.plan.schedule import all_trials
+from sixbench.plan.yaml_source import parse_yaml
+from sixbench.report import servers, terminal
+from sixbench.store import Environment, Manifest, Run
+from sixbench.store.manifest_json import manifest_from_json, manifest_to_json
+
+V4, V6 = "203.0.113.1", "2001:db8:1::1"
+NAMES = {"www.example.org": {"A": [V4], "AAAA": [V6]}}
+BOTH = "IPv6 from here is native; IPv4 from here is native."
+
+
+def experiment(*names: str, workloads: str = "[tcp-connect]", blocks: int = 3, more: str = "") -> Experiment:
+    text = f"experiment: reach\nservers: {json.dumps(list(names))}\nworkloads: {workloads}\nblocks: {blocks}\n{more}"
+    return read_experiment(parse_yaml(text, "test.yaml"), MECHANISMS)
+
+
+def measured(agent: RecordedAgent, planned: Experiment) -> Run:
+    """A whole run of it."""
+    hub = cast(Any, RecordedHub(agent=agent))
+    reduced, survey = with_offered_only(planned, take_survey(cast(Any, agent), planned))
+    runner = ServerRunner(
+        hub=hub, experiment=reduced, survey=survey, observer=Observer(), presence=None, directory=None
+    )
+    records = []
+    for sequence, trial in enumerate(all_trials(reduced), start=1):
+        if runner.has_ended(trial.combination) is None:
+            records.append(runner.run(trial, sequence)[0].record)
+    last = runner.last_survey()
+    assert last is not None
+    return run_of(reduced, last, records)
+
+
+def run_of(planned: Experiment, survey: Survey, records: list[TrialRecord]) -> Run:
+    environment = Environment(
+        kernel="", machine="", cpu="", distribution="", cores=1, memory_bytes=0, versions={}, survey=survey
+    )
+    manifest = Manifest(
+        run="test", experiment=planned, environment=environment, state="complete", started_realtime_ns=1
+    )
+    return Run(directory=Path(), manifest=manifest, trials=records)
+
+
+def shown(run: Run) -> str:
+    return " ".join(terminal.render(run, analyse(run)).split())
+
+
+@pytest.mark.parametrize(
+    ("address", "source", "interface_kind", "prefixes", "kind"),
+    [
+        (V6, "2001:db8::5", None, (), "native"),
+        (V4, "10.0.0.5", None, (), "native"),
+        ("64:ff9b::cb00:7101", "2001:db8::5", None, (), "nat64"),
+        ("2001:db8:64::cb00:7101", "2001:db8::5", None, ("2001:db8:64::/96",), "nat64"),
+        (V6, "2002:c000:204::1", None, (), "6to4"),
+        (V6, "2001:0:4136:e378:8000:63bf:3fff:fdd2", None, (), "teredo"),
+        (V6, "2001:db8::5", "sit", (), "tunnel"),
+        (V6, "2001:db8::5", "wireguard", (), "vpn"),
+        (V4, "192.0.0.4", None, (), "clat"),
+        (V4, "192.0.0.9", None, (), "native"),
+    ],
+)
+def test_the_kind_of_a_path(
+    address: str, source: str, interface_kind: str | None, prefixes: tuple[str, ...], kind: str
+) -> None:
+    assert path_kind(address, source, interface_kind, prefixes) == kind
+
+
+def test_a_server_in_both_families_is_compared() -> None:
+    agent = RecordedAgent(names=NAMES, rtt_ns=lambda address: 30 * MS if ":" in address else 20 * MS)
+    run = measured(agent, experiment("www.example.org", workloads="[dns, ping, tcp-connect, tls, http]", blocks=5))
+    assert {trial.status for trial in run.trials} == {"ok"}
+    [first] = [trial for trial in run.trials if trial.key == "b001-c0004-ipv6"]
+    assert first.metrics["connect_p50_ns"] == 30 * MS
+    assert first.metrics["handshake_p50_ns"] == 60 * MS
+    assert first.metrics["transaction_p50_ns"] == 90 * MS
+    assert first.metrics["failures_ratio"] == 0
+    assert (first.evidence.client, first.evidence.server) == ("2001:db8:7::7", V6)
+    text = shown(run)
+    assert BOTH in text
+    assert "median connection time of tcp connection" in text.lower()
+    assert "+50" in text
+
+
+def test_a_record_and_a_manifest_of_servers_are_read_back() -> None:
+    run = measured(RecordedAgent(names=NAMES), experiment("www.example.org"))
+    data = json.loads(json.dumps(manifest_to_json(run.manifest)))
+    assert manifest_from_json(data, "manifest.json") == run.manifest
+
+
+def test_a_manifest_whose_survey_lacks_a_server_is_refused() -> None:
+    run = measured(RecordedAgent(names=NAMES), experiment("www.example.org"))
+    data = json.loads(json.dumps(manifest_to_json(run.manifest)))
+    data["environment"]["survey"]["servers"] = []
+    with pytest.raises(StoreError, match=r"the survey lacks .*www\.example\.org.*, to which c0001 goes"):
+        manifest_from_json(data, "manifest.json")
+
+
+def test_a_family_that_fails_is_a_finding_with_what_else_answers() -> None:
+    agent = RecordedAgent(names=NAMES, outcomes={("tcp-connect", V6): "silence"})
+    run = measured(agent, experiment("www.example.org", workloads="[ping, tcp-connect]"))
+    assert servers.fault_sentences(run)[:1] == [
+        f"IPv6 to www.example.org ({V6}) fails by tcp-connect: SYN unanswered in 3 of 3, while ping over IPv6 and "
+        "tcp-connect over IPv4 answer."
+    ]
+    failures = {trial.path: trial.metrics["failures_ratio"] for trial in run.trials if trial.workload == "tcp-connect"}
+    assert failures == {"ipv4": 0, "ipv6": 1}
+    assert {trial.status for trial in run.trials} == {"ok"}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [
+        ("refused", "refused in 3 of 3"),
+        ("reset", "reset in 3 of 3"),
+        ("unreachable", "unreachable in 3 of 3"),
+        ("other-name", "answered by a certificate of another name, as a portal does in 3 of 3"),
+    ],
+)
+def test_each_fault_has_its_words(outcome: str, words: str) -> None:
+    agent = RecordedAgent(names=NAMES, outcomes={("tls", V6): outcome})
+    run = measured(agent, experiment("www.example.org", workloads="[tls]"))
+    assert any(words in sentence for sentence in servers.fault_sentences(run))
+
+
+def test_a_black_hole_of_long_packets_is_a_fault() -> None:
+    run = measured(RecordedAgent(names=NAMES, drops_too_big=True), experiment("www.example.org"))
+    assert servers.fault_sentences(run)[1:] == [
+        "The path MTU to www.example.org over IPv6 is 1480 bytes, less than that of the interface, and no Packet Too "
+        "Big comes back: connections hang where neither end probes."
+    ]
+
+
+def test_what_no_family_offers_is_left_out() -> None:
+    outcomes = {("http 3", V4): "silence", ("http 3", V6): "refused", ("http 2", V6): "silence"}
+    planned = experiment("www.example.org", workloads='[{http: {version: ["1.1", "2", "3"]}}]')
+    run = measured(RecordedAgent(names=NAMES, outcomes=outcomes), planned)
+    [server] = survey_of(run).servers
+    assert server.left_out == {"http 3": "not offered: silence over IPv4 and refused over IPv6"}
+    assert {trial.levels["version"] for trial in run.trials} == {"1.1", "2"}
+
+
+def test_http3_that_is_announced_and_blocked_is_a_fault() -> None:
+    names = {"www.example.org": NAMES["www.example.org"] | {"HTTPS": ["h3", "h2"]}}
+    agent = RecordedAgent(names=names, outcomes={("http 3", V4): "silence", ("http 3", V6): "silence"})
+    run = measured(agent, experiment("www.example.org", workloads='[{http: {version: ["2", "3"]}}]'))
+    assert servers.fault_sentences(run) == [
+        "www.example.org announces HTTP/3 in its HTTPS record, and UDP does not lead to it: silence over IPv4 and "
+        "silence over IPv6."
+    ]
+
+
+def survey_of(run: Run) -> Survey:
+    survey = run.manifest.environment.survey
+    assert survey is not None
+    return survey
+
+
+def test_what_this_machine_cannot_do_is_left_out_with_the_reason() -> None:
+    run = measured(
+        RecordedAgent(names=NAMES, cannot={"ping"}), experiment("www.example.org", workloads="[ping, tcp-connect]")
+    )
+    [server] = survey_of(run).servers
+    assert "net.ipv4.ping_group_range" in server.left_out["ping"]
+    assert {trial.workload for trial in run.trials} == {"tcp-connect"}
+
+
+def test_a_server_without_ipv6_has_trials_over_ipv4_alone() -> None:
+    run = measured(RecordedAgent(names={"www.example.org": {"A": [V4], "AAAA": []}}), experiment("www.example.org"))
+    assert {trial.path for trial in run.trials} == {"ipv4"}
+    assert "IPv6 leads to no server from here; IPv4 from here is native." in shown(run)
+
+
+def test_a_machine_without_ipv6_says_so_and_goes_on() -> None:
+    run = measured(RecordedAgent(names=NAMES, interfaces={V6: None}), experiment("www.example.org"))
+    assert {trial.path for trial in run.trials} == {"ipv4"}
+    assert f"This machine has no route to www.example.org over IPv6 ({V6})." in servers.fault_sentences(run)
+
+
+def test_nothing_that_can_be_measured_is_said_before_anything_is_written() -> None:
+    agent = RecordedAgent(names={"www.example.org": {"A": "NXDOMAIN", "AAAA": "NXDOMAIN"}})
+    planned = experiment("www.example.org")
+    with pytest.raises(CapabilityError, match=r"no server can be measured from here: www\.example\.org: .*NXDOMAIN"):
+        with_offered_only(planned, take_survey(cast(Any, agent), planned))
+
+
+def test_a_server_that_answers_nothing_keeps_one_workload_that_shows_it() -> None:
+    outcomes = {(name, address): "silence" for name in ("tcp-connect", "tls", "ping") for address in (V4, V6)}
+    agent = RecordedAgent(names=NAMES, outcomes=outcomes)
+    run = measured(agent, experiment("www.example.org", workloads="[ping, tls, tcp-connect]"))
+    assert {trial.workload for trial in run.trials} == {"tcp-connect"}
+    assert "SYN unanswered in 3 of 3, and nothing else answers." in servers.fault_sentences(run)[0]
+
+
+def test_the_first_address_that_answers_is_pinned_and_the_dead_one_is_named() -> None:
+    dead, alive = "203.0.113.9", "203.0.113.2"
+    agent = RecordedAgent(
+        names={"www.example.org": {"A": [dead, alive], "AAAA": [V6]}}, outcomes={("tcp-connect", dead): "silence"}
+    )
+    run = measured(agent, experiment("www.example.org"))
+    assert {trial.evidence.server for trial in run.trials} == {alive, V6}
+    words = f"1 of 2 IPv4 addresses of www.example.org does not answer: {dead} (silence). The trials went to {alive}."
+    assert words in servers.fault_sentences(run)
+
+
+def test_an_address_of_a_dns64_is_no_ipv6_server() -> None:
+    agent = RecordedAgent(names={"www.example.org": {"A": [V4], "AAAA": ["64:ff9b::cb00:7101"]}})
+    run = measured(agent, experiment("www.example.org"))
+    assert "IPv6 from here is NAT64; IPv4 from here is native." in shown(run)
+    assert servers.fault_sentences(run)[0].startswith("www.example.org has no IPv6 address of its own: a DNS64 made")
+
+
+@pytest.mark.parametrize(
+    ("lookup", "words"),
+    [
+        ("silence", "The look-up of the AAAA records of www.example.org is not answered."),
+        ("SERVFAIL", "The look-up of the AAAA records of www.example.org fails: SERVFAIL."),
+    ],
+)
+def test_look_ups_that_fail_are_faults(lookup: str, words: str) -> None:
+    agent = RecordedAgent(names={"www.example.org": {"A": [V4], "AAAA": lookup}})
+    run = measured(agent, experiment("www.example.org", workloads="[dns, tcp-connect]"))
+    assert words in servers.fault_sentences(run)
+    asked = {trial.path: trial.metrics["questions_unanswered_ratio"] for trial in run.trials if trial.workload == "dns"}
+    assert asked == {"ipv4": 0, "ipv6": 1}
+
+
+def test_a_name_that_changes_its_addresses_is_pinned_and_told() -> None:
+    agent = RecordedAgent(names={"www.example.org": {"A": [V4], "AAAA": [V6]}})
+    planned = experiment("www.example.org")
+    reduced, survey = with_offered_only(planned, take_survey(cast(Any, agent), planned))
+    agent.names["www.example.org"]["A"] = ["203.0.113.77"]
+    run = run_of(reduced, look_again(cast(Any, agent), reduced, survey), [])
+    words = f"www.example.org has other IPv4 addresses at the end of the run (203.0.113.77); all trials went to {V4}."
+    assert words in servers.fault_sentences(run)
+
+
+def test_the_third_refusal_in_a_row_ends_a_workload() -> None:
+    agent = RecordedAgent(names=NAMES, outcomes={("tcp-connect", V6): "refused"})
+    run = measured(agent, experiment("www.example.org", blocks=20))
+    assert sum(trial.path == "ipv6" for trial in run.trials) == 3
+
+
+def test_a_family_that_fails_twenty_times_is_decided() -> None:
+    agent = RecordedAgent(names=NAMES, outcomes={("tcp-connect", V6): "silence"})
+    planned = experiment("www.example.org", blocks=3)
+    planned = replace(planned, blocks=replace(planned.blocks, minimum=3, maximum=40, until="decided"))
+    run = measured(agent, planned)
+    assert sum(trial.path == "ipv6" for trial in run.trials) == 20
+    assert "SYN unanswered in 20 of 20" in servers.fault_sentences(run)[0]
+
+
+def test_a_server_that_asks_to_be_left_alone_is_left_alone() -> None:
+    agent = RecordedAgent(names=NAMES, statuses={V4: 429})
+    run = measured(agent, experiment("www.example.org", workloads="[http]", blocks=20))
+    assert sum(trial.path == "ipv4" for trial in run.trials) == 3
+    assert any("refused" in sentence for sentence in servers.fault_sentences(run))
+
+
+def test_a_trial_that_leaves_by_another_interface_is_invalid() -> None:
+    agent = RecordedAgent(names=NAMES)
+    planned = experiment("www.example.org")
+    reduced, survey = with_offered_only(planned, take_survey(cast(Any, agent), planned))
+    agent.interfaces[V6] = "wg0"
+    runner = ServerRunner(
+        hub=cast(Any, RecordedHub(agent=agent)),
+        experiment=reduced,
+        survey=survey,
+        observer=Observer(),
+        presence=None,
+        directory=None,
+    )
+    records = [runner.run(trial, 1)[0].record for trial in all_trials(reduced)]
+    assert {record.status for record in records if record.path == "ipv6"} == {"invalid"}
+    reasons = {(reason.kind, reason.text) for record in records for reason in record.reasons}
+    assert reasons == {(ReasonKind.OTHER_PATH, "packets left by wg0, and when the run began by eth0")}
+
+
+def test_the_addresses_of_this_machine_are_in_no_file() -> None:
+    agent = RecordedAgent(names=NAMES)
+    planned = experiment("www.example.org", workloads="[ping, tcp-connect, tls]", more="hide-addresses: true\n")
+    reduced, survey = with_offered_only(planned, take_survey(cast(Any, agent), planned))
+    survey = hidden_survey(survey, Hiding(own_addresses(survey)))
+    runner = ServerRunner(
+        hub=cast(Any, RecordedHub(agent=agent)),
+        experiment=reduced,
+        survey=survey,
+        observer=Observer(),
+        presence=None,
+        directory=None,
+    )
+    records = [runner.run(trial, 1)[0].record for trial in all_trials(reduced)]
+    last = runner.last_survey()
+    assert last is not None
+    text = repr((survey, last, records))
+    assert "198.51.100." not in text
+    assert "2001:db8:7:" not in text
+    assert HIDDEN in text
+    assert V6 in text
+
+
+def test_of_forty_servers_those_five_that_are_slower_are_found() -> None:
+    drawn = random.Random(38)
+    names = [f"s{number}.example" for number in range(40)]
+    slower = set(names[::8])
+    zone = {
+        name: {"A": [f"203.0.113.{number}"], "AAAA": [f"2001:db8:1::{number + 1:x}"]}
+        for number, name in enumerate(names)
+    }
+    slow = {zone[name]["AAAA"][0] for name in slower}
+    agent = RecordedAgent(
+        names=zone,
+        rtt_ns=lambda address: round(20 * MS * (1.15 if address in slow else 1.0) * drawn.lognormvariate(0, 0.01)),
+    )
+    run = measured(agent, experiment(*names, blocks=10, more="statistics: {margin: 5%}\n"))
+    groups = [group for group in analyse(run).groups if group.metric == "connect_p50"]
+    [group] = groups
+    outcomes = {str(member.level): member.outcome for member in group.members}
+    assert {name for name, outcome in outcomes.items() if outcome == "higher"} == slower
+    assert "lower" not in outcomes.values()
+    assert group.pooled is not None
+    assert group.pooled.ratio is not None
+    truth = 1.15 ** (5 / 40)
+    assert group.pooled.ci_low < truth < group.pooled.ci_high
+    assert "5 are slower over IPv6" in " ".join(terminal.render(run, analyse(run)).split()) or "5 slower" in shown(run)
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("www.example.org", "www.example.org"),
+        ("www.example.org:8443", "www.example.org:8443"),
+        ("2001:db8::1", "2001:db8::1"),
+        ("[2001:db8::1]:8443", "[2001:db8::1]:8443"),
+        ("[2001:db8::1]:443", "2001:db8::1"),
+        ("192.0.2.1,2001:db8::1", "192.0.2.1,2001:db8::1"),
+    ],
+)
+def test_a_server_on_the_command_line(text: str, label: str) -> None:
+    assert server_of(text).label == label
+
+
+@pytest.mark.parametrize(
+    "text", ["192.0.2.0/24", "https://www.example.org", "a:0", "a:70000", "192.0.2.1,192.0.2.2", ""]
+)
+def test_what_is_no_server_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        server_of(text)
+
+
+def test_a_list_of_servers(tmp_path: Path) -> None:
+    file = tmp_path / "servers.txt"
+    file.write_text("# mine\nwww.example.org\n\nns1.example.net:853 # a resolver\n")
+    assert [server.label for server in read_list(file)] == ["www.example.org", "ns1.example.net:853"]
+    file.write_text("www.example.org\n10.0.0.0/8\n")
+    with pytest.raises(UsageError, match=r"servers\.txt:2: "):
+        read_list(file)
+
+
+def test_the_experiment_of_the_command_line_is_read() -> None:
+    options = ReachOptions(
+        servers=(server_of("www.example.org"), server_of("192.0.2.1:8443", mine=True)),
+        resolver="192.0.2.53",
+        hides_addresses=True,
+        until="decided",
+        time="10min",
+        seed=7,
+    )
+    read = read_experiment(parse_yaml(text_of(options), "the command line"), MECHANISMS)
+    assert read.servers == options.servers
+    assert (read.resolver, read.hides_addresses, read.seed) == ("192.0.2.53", True, 7)
+    assert read.blocks.until == "decided"
+    assert read.blocks.time_ns == 600 * 10**9
+    assert replace(read.statistics, pool=None).margin == 0.05
+    assert read.statistics.pool == "server"
+
+
+def test_hundreds_of_servers_are_one_experiment() -> None:
+    names = [server_of(f"s{number}.example") for number in range(900)]
+    read = read_experiment(parse_yaml(text_of(ReachOptions(servers=tuple(names))), "the command line"), MECHANISMS)
+    assert len(read.servers) == 900
+    assert read.blocks.minimum == 5
+
+
+RUNS = 100
+TIMES = {"tcp-connect": "connect_p50", "tls": "handshake_p50", "http": "first_byte_p50"}
+
+
+def answers_of(truth: float, seed: int) -> dict[str, tuple[float, float, str]]:
+    """The interval of each time's ratio and the verdict, of a run to a server at 20 ms over IPv4 with up to 0.5 ms of
+    random delay each way, and at that ratio over IPv6."""
+    drawn = random.Random(f"{truth}/{seed}")
+    agent = RecordedAgent(
+        names=NAMES,
+        rtt_ns=lambda address: round(MS * (20 * (truth if ":" in address else 1) + drawn.uniform(0, 0.5))),
+    )
+    run = measured(agent, experiment("www.example.org", workloads="[tcp-connect, tls, http]", blocks=12))
+    findings = [finding for finding in analyse(run).findings if TIMES[finding.workload] == finding.metric]
+    return {
+        finding.workload: (finding.ci_low or 0, finding.ci_high or 0, finding.direction or "") for finding in findings
+    }
+
+
+@pytest.mark.parametrize("ipv6_ms", [20.0, 21.0, 23.0, 26.0])
+def test_intervals_hold_the_truth_as_often_as_they_say(ipv6_ms: float) -> None:
+    truth = ipv6_ms / 20
+    runs = [answers_of(truth, seed) for seed in range(RUNS)]
+    for name in TIMES:
+        # The random delay is added to both, and its mean of 0.25 ms brings the ratio that much nearer to one.
+        actual = (ipv6_ms + 0.25) / 20.25
+        held = sum(run[name][0] <= actual <= run[name][1] for run in runs)
+        assert 90 <= held <= 100, name
+        decided = sum(bool(run[name][2]) for run in runs)
+        assert decided <= 5 if truth == 1 else decided >= 95, name
