@@ -23,6 +23,7 @@ from .dstm import DSTM
 from .guest import GUEST
 from .isatap import ISATAP
 from .kind import Mechanism, MechanismError
+from .lost_links import remaining
 from .lw4o6 import LW4O6
 from .mape import MAP_E
 from .mapt import MAP_T

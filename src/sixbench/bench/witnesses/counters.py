@@ -67,7 +67,8 @@ class CounterWitness(Witness):
         )
 
     def causes(self) -> list[Reason]:
-        return link_failures(self.setting.views, self._before, self._after)
+        taken = [event.link for event in self.setting.events if event.takes == "link"]
+        return link_failures(self.setting.views, self._before, self._after, taken)
 
     def observation(self) -> CounterLooks:
         return CounterLooks(before=self._before, after=self._after)
