@@ -313,5 +313,5 @@ def test_the_headers_of_a_packet_of_each_path(document: Document) -> None:
 def test_paths_without_tunnels_have_no_evidence_of_them(document: Document) -> None:
     for evidence in document["evidence"]:
         keys = ("tunnels", "translators", "sessions", "transactions", "programs", "moves")
-        assert [evidence[key] for key in keys] == [[], [], [], [], []]
+        assert [evidence[key] for key in keys] == [[]] * len(keys)
         assert evidence["losses"] == {"places": [], "not_told": []}
