@@ -138,11 +138,11 @@ def test_links_of_both_ways_are_observed_and_the_middle_is_on_both(read: Read) -
 
 
 def counters(octets: Mapping[str, int]) -> CountersAnswer:
-    """Of a node whose interfaces received and sent so many bytes."""
+    """The counters of a node whose interfaces received and sent so many bytes."""
     interfaces = {
         name: {
-            f"{way}_{what}": count if what in ("bytes", "packets") else 0
-            for way in ("rx", "tx")
+            f"{direction}_{what}": count if what in ("bytes", "packets") else 0
+            for direction in ("rx", "tx")
             for what in ("bytes", "packets", "errors", "dropped")
         }
         for name, count in octets.items()

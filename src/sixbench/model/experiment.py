@@ -77,7 +77,7 @@ class Statistics:
 
 
 Taken = Literal["link", "addresses"]
-"""What the client of a trial can lose."""
+"""A loss of the client of a trial."""
 
 
 @dataclass(frozen=True, kw_only=True)

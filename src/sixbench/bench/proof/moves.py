@@ -24,10 +24,10 @@ def judge_moves(
         networks: the path's own, and what remained of it after each loss of the client.
     """
     due = [(str(before.legs[0].source), str(after.legs[0].source)) for before, after in pairwise(networks)]
-    made, seen = _moves(client, "forward_sender"), _moves(server, "forward_receiver")
+    of_client, of_server = _moves(client, "forward_sender"), _moves(server, "forward_receiver")
     reasons = [
         Reason(kind=ReasonKind.NOT_MOVED, text=words)
-        for words in (_difference("client", made, due), _difference("server", seen, due))
+        for words in (_difference("client", of_client, due), _difference("server", of_server, due))
         if words is not None
     ]
     moves = tuple(
@@ -38,7 +38,7 @@ def judge_moves(
             outage_ns=int(other["outage_ns"]),
             links=tuple(crossing.link.name for crossing in network.crossings),
         )
-        for item, other, network in zip(made, seen, networks[1:], strict=False)
+        for item, other, network in zip(of_client, of_server, networks[1:], strict=False)
         if not reasons
     )
     return moves, reasons

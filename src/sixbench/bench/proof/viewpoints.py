@@ -59,8 +59,8 @@ def viewpoints(network: Network, others: Iterable[Legs] = (), remaining: Sequenc
     crossings = network.crossings
     other = [crossing for legs in others for crossing in replace(network, legs=legs).crossings]
     all_ways = [network, *remaining] if remaining else []
-    names = [{crossing.link.name for crossing in way.crossings} for way in all_ways]
-    other += [crossing for way in remaining for crossing in way.crossings]
+    names = [{crossing.link.name for crossing in item.crossings} for item in all_ways]
+    other += [crossing for left in remaining for crossing in left.crossings]
     own_links = {crossing.link.name for crossing in crossings}
     results = []
     further = {crossing.link.name: crossing for crossing in reversed(other) if crossing.link.name not in own_links}
