@@ -135,6 +135,10 @@ def test_links_of_both_ways_are_observed_and_the_middle_is_on_both(read: Read) -
     assert views[middle_of(views)].link.name == "r3-h2"
     shared = views[2]
     assert {str(crossing.source) for crossing in (shared.crossing, *shared.others)} == {"198.18.0.1", "198.18.1.1"}
+    # Until the client notices its loss, it may send from the old address over the other link.
+    other = views[3]
+    assert [str(crossing.source) for crossing in (other.crossing, *other.others)] == ["198.18.1.1", "198.18.0.1"]
+    assert views[0].others == ()
 
 
 def counters(octets: Mapping[str, int]) -> CountersAnswer:

@@ -85,6 +85,11 @@ class TrialSetting:
         )
 
     @property
+    def taken_down(self) -> frozenset[str]:
+        """The links that events take down."""
+        return frozenset(event.link for event in self.events if event.takes == "link")
+
+    @property
     def has_one_clock(self) -> bool:
         """True if client and server are on one machine."""
         client, server = (self.laboratory.agents[name] for name in self.between)

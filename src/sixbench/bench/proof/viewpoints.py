@@ -60,7 +60,10 @@ def viewpoints(network: Network, others: Iterable[Legs] = (), remaining: Sequenc
     other = [crossing for legs in others for crossing in replace(network, legs=legs).crossings]
     all_ways = [network, *remaining] if remaining else []
     names = [{crossing.link.name for crossing in item.crossings} for item in all_ways]
-    other += [crossing for left in remaining for crossing in left.crossings]
+    # Until the client notices that its address is gone, packets from there may go over what remains.
+    for number, left in enumerate(remaining, start=1):
+        for earlier in [left, *all_ways[:number]]:
+            other += replace(left, legs=earlier.legs).crossings
     own_links = {crossing.link.name for crossing in crossings}
     results = []
     further = {crossing.link.name: crossing for crossing in reversed(other) if crossing.link.name not in own_links}

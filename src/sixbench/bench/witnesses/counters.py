@@ -67,8 +67,7 @@ class CounterWitness(Witness):
         )
 
     def causes(self) -> list[Reason]:
-        taken = [event.link for event in self.setting.events if event.takes == "link"]
-        return link_failures(self.setting.views, self._before, self._after, taken)
+        return link_failures(self.setting.views, self._before, self._after, self.setting.taken_down)
 
     def observation(self) -> CounterLooks:
         return CounterLooks(before=self._before, after=self._after)

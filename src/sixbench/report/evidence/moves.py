@@ -73,18 +73,23 @@ _COLUMNS: tuple[ColumnOf[tuple[PathSums, MoveTotal]], ...] = (
     number_column("median", lambda item: words.duration(median(item[1].outages_ns))),
     number_column("longest", lambda item: words.duration(max(item[1].outages_ns))),
 )
+_BRIEF = tuple(column for column in _COLUMNS if column.name not in ("from", "over"))
 
 
-def moves_table(paths: Sequence[PathSums]) -> Table | None:
-    """A row for each move of each workload; None where no client moved."""
-    return table_of(
-        "Moves of the client", _COLUMNS, [(sums, item) for sums in paths for item in sums.of(MoveSum).moves]
-    )
+def moves_table(paths: Sequence[PathSums], *, is_brief: bool = False) -> Table | None:
+    """A row for each move of each workload; None where no client moved.
+
+    Args:
+        is_brief: whether the page is too narrow for all columns.
+    """
+    items = [(sums, item) for sums in paths for item in sums.of(MoveSum).moves]
+    return table_of("Moves of the client", _BRIEF if is_brief else _COLUMNS, items)
 
 
 MoveSum.section = EvidenceSection(
     name="moves",
     table=lambda data: moves_table(data.paths),
+    brief=lambda data: moves_table(data.paths, is_brief=True),
     entries="moves",
     about="An event took a link from the client, or its addresses at the link. The columns give the address that it "
     "lost, the one from which it went on, and the links that its packets crossed since then. An outage is the time "
