@@ -4,7 +4,7 @@
 //! loss alike: the kernel tells of each change of links and addresses (rtnetlink(7)), and after each the client looks
 //! whether an interface that is up still has its address.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
@@ -118,8 +118,8 @@ fn is_present(address: IpAddr) -> bool {
 }
 
 fn ip_of(address: &SockaddrStorage) -> Option<IpAddr> {
-    let ipv4 = address.as_sockaddr_in().map(|address| IpAddr::V4(Ipv4Addr::from(address.ip())));
-    ipv4.or_else(|| address.as_sockaddr_in6().map(|address| IpAddr::V6(Ipv6Addr::from(address.ip().octets()))))
+    let ipv4 = address.as_sockaddr_in().map(|address| IpAddr::V4(address.ip()));
+    ipv4.or_else(|| address.as_sockaddr_in6().map(|address| IpAddr::V6(address.ip())))
 }
 
 /// The kernel's notices of changes of this namespace's links and addresses.
@@ -159,6 +159,8 @@ impl AddressChanges {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
 
     fn places(hosts: &[u8]) -> Result<Places> {
