@@ -292,3 +292,10 @@ def test_a_trial_whose_emulator_fell_behind_is_invalid(changed: dict[str, Any], 
         unit="ns", count=1000, min=1, max=1, mean=1, stdev=1, p50=1, p90=1, p99=5_050_000, p999=1
     )
     assert texts(assess(topology, {}).invalid) == ["the emulator of h1-h2 did not report what it did"]
+
+
+def test_packets_of_a_link_that_an_event_took_down_are_lost_with_it() -> None:
+    topology = topologies("delay: 5ms")[0]
+    records = {"h1-h2": record(send_errors=3, send_errors_by_code={"ENETDOWN": 3})}
+    assert len(assess(topology, records).invalid) == 1
+    assert assess(topology, records, ["h1-h2"]).invalid == []

@@ -165,6 +165,13 @@ def test_a_flow_that_no_server_takes_is_refused_before_it_is_asked(setting: str)
         workload_of_options(MeasureOptions(udp=True, settings=(setting,)), (4,))
 
 
+@pytest.mark.parametrize(("name", "setting"), [("quic-stream", "migrate=true"), ("tcp-stream", "reconnect=true")])
+def test_a_client_that_moves_is_refused(name: str, setting: str) -> None:
+    words = rf"^--set {setting.partition('=')[0]}: only in an experiment a client loses its address"
+    with pytest.raises(UsageError, match=words):
+        workload_of_options(MeasureOptions(workload=name, settings=(setting,)), (4,))
+
+
 def test_options_of_a_server() -> None:
     assert read_rate("--max-rate", "2G") == 2 * 10**9
     assert read_rate("--max-rate", "100Mbit") == 10**8

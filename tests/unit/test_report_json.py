@@ -104,7 +104,7 @@ EVIDENCE = {
     "families": {str: int},
     "packets": [PACKET],
     "losses": {"places": [dict], "not_told": list},
-    **{key: [dict] for key in ("tunnels", "translators", "sessions", "transactions", "programs")},
+    **{key: [dict] for key in ("tunnels", "translators", "sessions", "transactions", "programs", "moves")},
 }
 REASON = {
     **dict.fromkeys(("status", "kind", "reason"), str),
@@ -312,6 +312,6 @@ def test_the_headers_of_a_packet_of_each_path(document: Document) -> None:
 
 def test_paths_without_tunnels_have_no_evidence_of_them(document: Document) -> None:
     for evidence in document["evidence"]:
-        keys = ("tunnels", "translators", "sessions", "transactions", "programs")
-        assert [evidence[key] for key in keys] == [[], [], [], [], []]
+        keys = ("tunnels", "translators", "sessions", "transactions", "programs", "moves")
+        assert [evidence[key] for key in keys] == [[]] * len(keys)
         assert evidence["losses"] == {"places": [], "not_told": []}

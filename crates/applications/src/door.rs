@@ -39,6 +39,8 @@ pub struct Door {
     token: Token,
     /// Unset until somebody has proved to be of the trial.
     peer: OnceLock<IpAddr>,
+    /// Further addresses of the peer, to which it may move.
+    further: Vec<IpAddr>,
     /// Absent where the server was told its peer.
     keeper: Option<Doorkeeper>,
     stray_connections: AtomicU64,
@@ -59,6 +61,11 @@ pub enum Arrival {
 impl Door {
     /// The door of a trial's server.
     pub fn of(trial: &Endpoint) -> Result<Arc<Self>> {
+        Self::of_moving(trial, &[])
+    }
+
+    /// The door of a server whose client may move to the addresses of further endpoints.
+    pub fn of_moving(trial: &Endpoint, further: &[Endpoint]) -> Result<Arc<Self>> {
         let keeper = if trial.is_open() { Some(Doorkeeper::new(trial.token.short())?) } else { None };
         let peer = OnceLock::new();
         if keeper.is_none() {
@@ -68,6 +75,7 @@ impl Door {
         Ok(Arc::new(Self {
             token: trial.token,
             peer,
+            further: further.iter().map(|endpoint| endpoint.peer).collect(),
             keeper,
             stray_connections: AtomicU64::new(0),
             stray_datagrams: AtomicU64::new(0),
@@ -79,9 +87,15 @@ impl Door {
         self.keeper.is_some()
     }
 
-    /// True for the address that is served.
+    /// True if each datagram has to be judged: the server was told no peer, or one that moves. quinn takes those of a
+    /// connection from any address (RFC 9000 section 9).
+    pub fn judges_datagrams(&self) -> bool {
+        self.is_open() || !self.further.is_empty()
+    }
+
+    /// True for the addresses that are served.
     pub fn admits(&self, from: IpAddr) -> bool {
-        self.peer.get() == Some(&from)
+        self.peer.get() == Some(&from) || self.further.contains(&from)
     }
 
     /// Judges a datagram.

@@ -24,6 +24,7 @@ pub mod leb128;
 pub mod ledger;
 mod load;
 pub mod models;
+pub mod moving;
 pub mod packet_log;
 pub mod pages;
 pub mod params;

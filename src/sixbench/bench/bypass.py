@@ -108,9 +108,13 @@ def _wanted(experiment: Experiment, combination: Combination, path: Path) -> _Wa
     links = experiment.topologies[combination.topology_of(path.name)].route(*experiment.between) or []
     if not links:
         return None
+    # A client on one link has no other address.
+    staying = {
+        column: value for column, value in params.items() if kind.moves_by is None or column != kind.moves_by.column
+    }
     return _Wanted(
         workload=kind.name,
-        params=tuple(sorted(params.items())),
+        params=tuple(sorted(staying.items())),
         family=path.family,
         mtu_bytes=max(MIN_MTU_BYTES, links[0].mtu_bytes),
         offload=all(link.offload_on for link in links),

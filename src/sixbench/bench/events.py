@@ -9,14 +9,16 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 
 from ..agent.requests import ForgetPathMtu
+from ..lab.taking import taking_lines
 from ..model.direction import LinkDirection
 from ..model.errors import LabError
 from ..model.evidence.events import LinkEvent
-from ..model.experiment import LinkChange
+from ..model.experiment import LinkChange, Taken
 from ..model.json_object import JsonObject
+from ..model.network import Network
 from .asking import ask_all, wait_all
 from .laboratory import Laboratory
-from .link_change import change_link
+from .link_change import change_link, run_lines
 
 
 class Events(AbstractContextManager["Events"]):
@@ -25,9 +27,16 @@ class Events(AbstractContextManager["Events"]):
     Use as a context manager around the traffic: leaving it ends the thread and undoes what was done.
     """
 
-    def __init__(self, laboratory: Laboratory, changes: Sequence[LinkChange]) -> None:
-        """Prepares the events. Nothing is changed yet."""
+    def __init__(self, laboratory: Laboratory, changes: Sequence[LinkChange], networks: Sequence[Network] = ()) -> None:
+        """Prepares the events. Nothing is changed yet.
+
+        Args:
+            networks: the path's own, and what remains of it after each change that takes something; empty: none does.
+        """
         self._laboratory = laboratory
+        self._networks = networks
+        self._restoring: list[tuple[str, Sequence[str]]] = []
+        """Nodes that lost something, and the lines that give it back."""
         self._first = {link.name: link for link in laboratory.topology.wires}
         self._now = dict(self._first)
         self._changes = changes
@@ -62,7 +71,13 @@ class Events(AbstractContextManager["Events"]):
         self._over.set()
         self.wait()
         self._thread = None
-        for name in dict.fromkeys(done.link for done in self.done):
+        while self._restoring:
+            node, lines = self._restoring.pop()
+            wrong = run_lines(self._laboratory, node, lines)
+            if wrong is not None:
+                self._laboratory.spoil(f"{node} did not get back what an event took: {wrong}")
+                raise LabError(f"giving {node} back what the event took: {wrong}")
+        for name in dict.fromkeys(done.link for done in self.done if done.takes is None):
             wrong = change_link(self._laboratory, self._now[name], self._first[name])
             if wrong is not None:
                 raise LabError(f"making {name} what it was before the event: {wrong}")
@@ -83,6 +98,9 @@ class Events(AbstractContextManager["Events"]):
             wait_ns = self._started_ns + change.at_ns - time.monotonic_ns()
             if self._over.wait(max(0, wait_ns) / 1e9):
                 return
+            if change.takes is not None:
+                self.done.append(self._take(change, change.takes))
+                continue
             before = self._now[change.link]
             after = replace(before, mtu_bytes=change.mtu_bytes, directions=change.directions)
             # Recorded before the attempt, so that a partial change is undone too.
@@ -100,6 +118,22 @@ class Events(AbstractContextManager["Events"]):
                     failed=wrong,
                 )
             )
+
+    def _take(self, change: LinkChange, takes: Taken) -> LinkEvent:
+        number = len(self._restoring)
+        before, after = self._networks[number : number + 2]
+        client, _ = before.between
+        lines = taking_lines(before, after, client, change.link, takes)
+        # Recorded before the attempt, so that a partial loss is made good too.
+        self._restoring.append((client, lines.restore))
+        wrong = run_lines(self._laboratory, client, lines.take)
+        return LinkEvent(
+            link=change.link,
+            due_ns=change.at_ns,
+            done_ns=time.monotonic_ns() - self._started_ns,
+            takes=takes,
+            failed=wrong,
+        )
 
 
 def _changed(before: LinkDirection, after: LinkDirection) -> JsonObject | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..agent.answers import ExecAnswer
 from ..agent.requests import EmulateChange, Exec
 from ..lab.emulation import change_on
@@ -34,6 +36,12 @@ def change_link(laboratory: Laboratory, before: Link, after: Link) -> str | None
         except AgentError as error:
             wrong.append(str(error))
     return "; ".join(filter(None, wrong)) or None
+
+
+def run_lines(laboratory: Laboratory, node: str, lines: Sequence[str]) -> str | None:
+    """Runs lines for `ip -batch` in a node. Returns what went wrong, in words; None if nothing."""
+    stdin = "".join(f"{line}\n" for line in lines)
+    return _wrong(ask(laboratory.agents[node], Exec(argv=["ip", "-batch", "-"], stdin=stdin)))
 
 
 def _wrong(command: SentRequest[ExecAnswer]) -> str | None:

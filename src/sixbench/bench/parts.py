@@ -30,6 +30,7 @@ class Hosts:
     Attributes:
         family: the family of the path.
         legs: in the order in which flows that use several families get their addresses.
+        further: those to which flows of the path's family move when the client loses the addresses before.
         first_silence_ns: how long a server of datagrams waits where none has arrived; None: the agent's default.
     """
 
@@ -38,11 +39,13 @@ class Hosts:
     family: Family
     legs: Mapping[Family, Legs]
     first_silence_ns: int | None = None
+    further: Sequence[Legs] = ()
 
     def of(self, part: Part) -> list[Legs]:
-        """The legs of a part."""
+        """The legs of a part: at first, and then those to which it moves."""
         if not part.families:
-            return [self.legs[part.family or self.family]]
+            family = part.family or self.family
+            return [self.legs[family], *(self.further if family == self.family else ())]
         return [legs for family, legs in self.legs.items() if family in part.families]
 
 

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..mechanisms import legs_of
+from ..mechanisms import legs_of, remaining
 from ..model.network import Network
 from ..model.parameter import Scalar
 from ..model.workload import WorkloadKind
@@ -38,6 +38,7 @@ def prepare(trial: TrialTask, laboratory: Laboratory, network: Network, *, keeps
         for family in kind.families(params)
         if family != network.family
     }
+    left = remaining(network, combination.events)
     return TrialSetting(
         laboratory=laboratory,
         network=network,
@@ -46,11 +47,12 @@ def prepare(trial: TrialTask, laboratory: Laboratory, network: Network, *, keeps
         key=planned.key,
         token=secrets.token_hex(16),
         between=experiment.between,
-        views=viewpoints(network, others.values()),
+        views=viewpoints(network, others.values(), left),
         is_bpf=path.engine == "ebpf",
         keeps_packets=keeps_packets,
         seed=f"{experiment.seed}/{planned.block}/{planned.combination}",
         events=combination.events,
+        remaining=left,
         placement=placement,
         traces=experiment.traces,
         pages=experiment.pages,

@@ -42,6 +42,7 @@ class TrialSetting:
         is_alone: whether nothing else of the run is on these.
         legs: those of the path, and of other families that the workload needs too, in the order in which flows that
             use several get their addresses.
+        remaining: the network after each event that takes a link, or its addresses, from the client.
     """
 
     laboratory: Laboratory
@@ -57,6 +58,7 @@ class TrialSetting:
     seed: str
     legs: Mapping[Family, Legs]
     events: tuple[LinkChange, ...] = ()
+    remaining: tuple[Network, ...] = ()
     traces: Mapping[str, Trace] = field(default_factory=dict)
     pages: Mapping[str, RecordedPage] = field(default_factory=dict)
     placement: Placement = "free"
@@ -79,7 +81,13 @@ class TrialSetting:
             family=self.network.family,
             legs=self.legs,
             first_silence_ns=first_silence_ns(self.network),
+            further=tuple(network.legs for network in self.remaining),
         )
+
+    @property
+    def taken_down(self) -> frozenset[str]:
+        """The links that events take down."""
+        return frozenset(event.link for event in self.events if event.takes == "link")
 
     @property
     def has_one_clock(self) -> bool:

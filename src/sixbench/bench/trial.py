@@ -105,7 +105,8 @@ def run_trial(
     try:
         setting = make_ready(setting)
         witnesses = Witnesses.of(setting)
-        with witnesses.observing(), Events(laboratory, setting.events) as events:
+        networks = [setting.network, *setting.remaining]
+        with witnesses.observing(), Events(laboratory, setting.events, networks) as events:
             performance = perform(setting, setting.params | witnesses.params, events, witnesses, observer)
     except (AgentError, LabError) as error:
         failure = _failure(error, laboratory)

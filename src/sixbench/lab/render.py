@@ -368,7 +368,12 @@ def _route_lines(routes: Iterable[Route], *, over_wires: bool) -> list[str]:
 
 
 def _route_line(route: Route) -> str:
+    return f"route add {route_words(route)}"
+
+
+def route_words(route: Route) -> str:
+    """A route as `ip route` takes it."""
     onlink = " onlink" if route.is_onlink else ""
     via = "" if route.gateway is None else f"via {route.gateway} "
     kind = "local " if route.is_local else ""
-    return f"route add {kind}{route.prefix or 'default'} {via}dev {route.device}{onlink}"
+    return f"{kind}{route.prefix or 'default'} {via}dev {route.device}{onlink}"

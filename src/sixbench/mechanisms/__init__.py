@@ -24,6 +24,7 @@ from .guest import GUEST
 from .internet import INTERNET
 from .isatap import ISATAP
 from .kind import Mechanism, MechanismError
+from .lost_links import remaining
 from .lw4o6 import LW4O6
 from .mape import MAP_E
 from .mapt import MAP_T

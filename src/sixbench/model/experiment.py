@@ -77,6 +77,10 @@ class Statistics:
         return sorted({self.margin_of(workload) for workload in workloads})
 
 
+Taken = Literal["link", "addresses"]
+"""A loss of the client of a trial."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class LinkChange:
     """A change of a link in the middle of every trial. It is undone after the trial.
@@ -85,12 +89,15 @@ class LinkChange:
         at_ns: after the traffic begins, the warm-up included.
         mtu_bytes: the MTU of both its ends from then on.
         directions: the treatment, from then on, of packets that leave its first end, and its second.
+        takes: what the client loses of it: the link, whose end goes down there, or the addresses that it has at it.
+            None: nothing.
     """
 
     at_ns: int
     link: str
     mtu_bytes: int
     directions: Directions
+    takes: Taken | None = None
 
     def __post_init__(self) -> None:
         require(LINK_NAME, self.link, "a link")

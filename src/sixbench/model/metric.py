@@ -8,6 +8,7 @@ from __future__ import annotations
 from .quantity import FAILURES, Metric, duration, metric, share, times
 from .workloads import WORKLOADS
 from .workloads.applications import METRICS as _OF_APPLICATIONS
+from .workloads.moving import OUTAGE
 
 
 def _cores(name: str, label: str, reference: str = "/proc/stat") -> Metric:
@@ -25,6 +26,7 @@ _SHARED = (
     *times("transaction", "Transaction time", "RFC 3511 section 5.3", "mean", "p50", "p99"),
     *times("connect", "Connection time", "RFC 3511 section 5.3", "mean", "p50", "p99"),
     *_OF_APPLICATIONS,
+    OUTAGE,
     share("questions_unanswered", "Questions without an answer in time", "RFC 8219 section 9.2"),
     *times("response", "Time to an answer", "RFC 8219 section 9.2", "mean", "p50", "p99"),
     *times("one_way_delay", "One-way delay", "RFC 7679", "mean", "min", "p50", "p99", "p999", needs_one_clock=True),

@@ -21,6 +21,8 @@ class ReasonKind(StrEnum):
     """A program under test ended in the midst of the trial."""
     EVENT_FAILED = "event-failed"
     """A link did not change as the experiment says, or not when it says."""
+    NOT_MOVED = "not-moved"
+    """The client lost its address, and did not go on from the next one as the experiment says."""
     LINK_DOWN = "link-down"
     """An interface of the way went down or lost its carrier."""
     CLOCK_STEP = "clock-step"

@@ -91,6 +91,20 @@ class CpuSpan(Form):
     to: CpuSample
 
 
+class Move(Form):
+    """A move of a client to another of its addresses, as it tells it."""
+
+    t_ns: Natural
+    lost: Name = Field(alias="from")
+    to: Name
+
+
+class SeenMove(Move):
+    """The same as its server sees it."""
+
+    outage_ns: Natural
+
+
 class SideResult(Form):
     """The keys that any result, or one end of a flow in it, may have."""
 

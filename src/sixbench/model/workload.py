@@ -215,6 +215,8 @@ class WorkloadKind:
         progress: the ends of its flows that tell how they fare while they run (docs/protocol.md).
         needs_icmp: whether ICMP has to pass from one host to the other: echoes, or errors about packets that are too
             long.
+        moves_by: the parameter with which its client goes on from its next address where it loses the present one;
+            None: it does not.
         needs_network: what the workload needs that only a network of sixbench has; None where `measure` does it, too.
         instead: the options of `measure` that come nearest to a workload that it cannot do, and what they measure.
         quick_count: the largest `count` of a trial that `--quick` shortens; None: it leaves the count alone.
@@ -252,6 +254,7 @@ class WorkloadKind:
     compared_blocks: int = COMPARED_BLOCKS
     progress: frozenset[FlowEnd] = frozenset()
     needs_icmp: bool = False
+    moves_by: Parameter | None = None
     needs_network: str | None = None
     instead: str | None = None
     quick_count: int | None = None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 from ..model import units
 from ..model.emulation import WAYS
-from ..model.experiment import LinkChange
+from ..model.experiment import LinkChange, Taken
 from ..model.parameter import Parameter, Params, Scalar
 from ..model.quoting import shown
 from .direction_rules import overridden
@@ -47,6 +47,13 @@ _AT = Parameter(
     parser=_time_ns,
     doc="time after the traffic begins, with the warm-up",
 )
+_TAKES = Parameter(
+    name="takes",
+    kind="choice",
+    choices=get_args(Taken),
+    doc="what the client loses of the link from then on: the link, whose end goes down there; or the addresses that it "
+    "has at it",
+)
 _CHANGES = tuple(swept_setting(DIRECTION_SETTINGS[key]) for key in CHANGEABLE)
 _DIRECTIONS = {direction: KnownKeys(what=f"changes of {direction}", entries=_CHANGES) for direction in WAYS}
 EVENT = KnownKeys(
@@ -54,6 +61,7 @@ EVENT = KnownKeys(
     entries=(
         SweptParameter(parameter=_AT),
         CompoundKey(name="link", value=Parameter(name="link", kind="link-name", doc=""), doc="the name of a link"),
+        CompoundKey(name=_TAKES.name, value=_TAKES, doc=_TAKES.doc),
         SweptParameter(parameter=replace(MTU, default=None, doc="MTU of both ends from then on")),
         *_CHANGES,
         *(
@@ -78,6 +86,7 @@ class EventTemplate:
     Attributes:
         settings: the settings that the link gets, by key. Settings of one direction have keys such as `forward.rate`.
         delays_ns: what the files with delays say, by the names that settings give them.
+        takes: what the client loses of the link; None: nothing.
     """
 
     path: KeyPath
@@ -85,6 +94,7 @@ class EventTemplate:
     at: Setting
     settings: dict[str, Setting]
     delays_ns: dict[str, tuple[int, ...]]
+    takes: Taken | None = None
 
     def factors(self) -> list[Any]:
         """Keys of the factors on which it depends."""
@@ -135,6 +145,7 @@ def changes(events: list[EventTemplate], assignment: Assignment) -> tuple[LinkCh
             link=event.link.name,
             mtu_bytes=after.mtu_bytes,
             directions=after.directions(event.link.delays_ns | event.delays_ns),
+            takes=event.takes,
         )
         for event, _, after in _in_order(events, assignment)
     )
@@ -145,7 +156,12 @@ def check_events(
 ) -> None:
     """Notes what is wrong with events at a combination of levels: states that a link cannot have, and
     events that come after a trial of these parameters is over."""
+    taken: set[str] = set()
     for event, before, after in _in_order(events, assignment):
+        if event.link.name in taken:
+            reader.problem(event.path, f"{event.link.name} was taken before; leave this event out")
+        if event.takes is not None:
+            taken.add(event.link.name)
         wrong = after.flaw(wants_ipv6 and event.link.has_ipv6)
         if wrong is not None:
             direction, key, words = wrong
@@ -206,6 +222,15 @@ def _read_event(
             words = suggest(name if isinstance(name, str) else "", links)
             reader.problem((*path, "link"), f"there is no link {shown(name)}; {words}")
         return None
+    takes = data.get(_TAKES.name)
+    if takes is not None:
+        if takes not in get_args(Taken):
+            choices = " or ".join(get_args(Taken))
+            reader.problem((*path, _TAKES.name), f"{shown(takes)} cannot be taken; takes is {choices}")
+            return None
+        if len(data) > EVENT.least:
+            reader.problem(path, "an event that takes something changes nothing else; leave the other keys out")
+            return None
     given = {key: ((*path, key), data[key]) for key in data if key in ("mtu", *CHANGEABLE)}
     for direction in (direction for direction in WAYS if direction in data):
         changes = read_keys(reader, (*path, direction), data[direction], _DIRECTIONS[direction])
@@ -219,4 +244,4 @@ def _read_event(
             settings[key] = read
     if at is None or len(settings) < len(given):
         return None
-    return EventTemplate(path=path, link=links[name], at=at, settings=settings, delays_ns=files.delays_ns)
+    return EventTemplate(path=path, link=links[name], at=at, settings=settings, delays_ns=files.delays_ns, takes=takes)

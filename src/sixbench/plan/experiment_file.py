@@ -25,6 +25,7 @@ from .har_file import check_pages, read_pages
 from .hosts_file import check_machines, read_hosts
 from .kernels_file import on_kernels, read_kernels
 from .key_reader import read_keys, read_pair, read_plain
+from .moving_check import check_moving
 from .overrides import QUICK, QUICK_VIRTUAL, apply_quick
 from .path_levels import write_levels
 from .paths_file import aa_path, node_place, read_paths
@@ -103,6 +104,7 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
     if not reader.problems:
         check_workloads(reader, combinations, topologies, paths, between, mechanisms)
         check_guests(reader, combinations, topologies, paths, between, mechanisms)
+        check_moving(reader, combinations, topologies, paths, between, mechanisms)
         check_pages(reader, combinations, pages)
     trials = sum(combination.goes_over(path.name) for combination in combinations for path in paths) * blocks.maximum
     if trials > MAX_TRIALS:

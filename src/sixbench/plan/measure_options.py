@@ -89,6 +89,12 @@ def workload_of_options(options: MeasureOptions, families: tuple[Family, ...]) -
             f"--set {varying}: a server takes only equal datagrams at equal distances; leave {varying} out and give a "
             "rate (-b), or write an experiment, whose datagrams may differ (`sixbench new` writes one to start from)"
         )
+    if kind.moves_by is not None and kind.moves_by.of(params.values):
+        name = kind.moves_by.name
+        raise UsageError(
+            f"--set {name}: only in an experiment a client loses its address, by an event with takes; leave {name} out "
+            "(`sixbench new` writes an experiment to start from)"
+        )
     wrong = kind.wrong(params.values, frozenset(families))
     if wrong is not None:
         raise UsageError(f"{kind.name} cannot be measured like this: {wrong.text}")

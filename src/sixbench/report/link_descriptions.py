@@ -32,6 +32,10 @@ def event_words(topology: Topology, events: Iterable[LinkChange]) -> list[str]:
     links = {link.name: link for link in topology.links}
     names = []
     for event in events:
+        if event.takes is not None:
+            lost = "goes down" if event.takes == "link" else "loses the client's addresses"
+            names.append(f"after {format_duration(event.at_ns)} {event.link} {lost}")
+            continue
         before = links[event.link]
         after = replace(before, mtu_bytes=event.mtu_bytes, directions=event.directions)
         links[event.link] = after

@@ -33,8 +33,8 @@ def expected_amid_changes(
 
     A rate is the mean, over the measured time, of what each state allows. Any other value is given where it is the same
     in all states. Nothing is given where that would not be a bound: where an MTU changes, where the rates of several
-    links change, where the trial does not last for a time of its own, and where a round trip is longer than a hundredth
-    of the measured time.
+    links change, where the client loses a link or its addresses, where the trial does not last for a time of its own,
+    and where a round trip is longer than a hundredth of the measured time.
 
     Args:
         changes: the changes in the order of time, each with the complete state of the link from then on.
@@ -45,7 +45,7 @@ def expected_amid_changes(
     links = {link.name: link for link in topology.links}
     if len({change.link for change in changes}) > 1 or "duration_ns" not in params:
         return {}
-    if any(change.mtu_bytes != links[change.link].mtu_bytes for change in changes):
+    if any(change.takes is not None or change.mtu_bytes != links[change.link].mtu_bytes for change in changes):
         return {}
     starts_ns = int(params.get("warmup_ns", 0))
     ends_ns = starts_ns + int(params["duration_ns"])

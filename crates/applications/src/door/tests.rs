@@ -160,6 +160,21 @@ fn a_server_that_knows_its_peer_gives_no_cookies() {
 }
 
 #[test]
+fn a_client_that_moves_has_its_further_addresses_and_no_others() {
+    let trial = endpoint(LOOPBACK[0], 0, None);
+    let further = Endpoint { peer: ELSEWHERE, ..endpoint(LOOPBACK[0], 0, None) };
+    let door = Door::of_moving(&trial, &[further]).unwrap();
+    assert!(door.judges_datagrams() && !door.is_open());
+    let stranger = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 77));
+    for (from, arrival) in
+        [(LOOPBACK[0], Arrival::Admitted), (ELSEWHERE, Arrival::Admitted), (stranger, Arrival::Stray)]
+    {
+        assert_eq!(door.take(b"data", SocketAddr::new(from, 7)), arrival);
+    }
+    assert_eq!(door.strays().datagrams, 1);
+}
+
+#[test]
 fn a_server_that_closes_or_lies_is_named() {
     let listener = TcpListener::bind((LOOPBACK[0], 0)).unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -65,8 +65,16 @@ pub fn counted(
     door: Option<Arc<Door>>,
 ) -> io::Result<(Arc<dyn AsyncUdpSocket>, MarkCount)> {
     let marks = MarkCount::default();
-    let socket = Counting { socket: TokioRuntime.wrap_udp_socket(socket)?, marks: marks.clone(), door };
-    Ok((Arc::new(socket), marks))
+    Ok((counting(socket, door, marks.clone())?, marks))
+}
+
+/// [`counted`], with a count that may have begun at another socket.
+pub fn counting(
+    socket: std::net::UdpSocket,
+    door: Option<Arc<Door>>,
+    marks: MarkCount,
+) -> io::Result<Arc<dyn AsyncUdpSocket>> {
+    Ok(Arc::new(Counting { socket: TokioRuntime.wrap_udp_socket(socket)?, marks, door }))
 }
 
 #[derive(Debug)]

@@ -66,11 +66,11 @@ pub fn listen(
 }
 
 impl Listening {
-    /// The endpoint, in this thread's runtime, and the marks of what comes. Where the server was told no peer, it is
-    /// given nothing but its peer's datagrams: QUIC sends up to three times as much as it got to an address that has
-    /// proved nothing (RFC 9000 section 8.1), and answers what it does not understand.
+    /// The endpoint, in this thread's runtime, and the marks of what comes. Where the server was told no peer, or one
+    /// that moves, it is given nothing but its peer's datagrams: QUIC sends up to three times as much as it got to an
+    /// address that has proved nothing (RFC 9000 section 8.1), and answers what it does not understand.
     pub fn open(self, door: &Arc<Door>) -> Result<(quinn::Endpoint, MarkCount)> {
-        let door = door.is_open().then(|| Arc::clone(door));
+        let door = door.judges_datagrams().then(|| Arc::clone(door));
         open(self.socket, Some(self.config), door)
             .map_err(|e| Error::system("opening a server of QUIC", "setsockopt", e))
     }
@@ -80,6 +80,15 @@ impl Listening {
 pub fn client(endpoint: &Endpoint, buffers: Buffers) -> Result<(quinn::Endpoint, MarkCount)> {
     let socket = datagram_socket::udp(endpoint.address, buffers, Df::Clear)?;
     open(socket.into(), None, None).map_err(|e| Error::system("opening a client of QUIC", "setsockopt", e))
+}
+
+/// Moves a client's endpoint, with its connections, to a socket of its own at another address (RFC 9000 section 9.2).
+/// What comes counts in the same marks.
+pub fn rebind(quic: &quinn::Endpoint, endpoint: &Endpoint, buffers: Buffers, marks: &MarkCount) -> Result<()> {
+    let socket = datagram_socket::udp(endpoint.address, buffers, Df::Clear)?;
+    marks::counting(socket.into(), None, marks.clone())
+        .and_then(|socket| quic.rebind_abstract(socket))
+        .map_err(|e| Error::system(format!("moving a client of QUIC to {}", endpoint.address), "setsockopt", e))
 }
 
 fn open(

@@ -7,12 +7,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use sixbench_measure::{clock, cpu};
 use sixbench_traffic::error::{peer_lost, timeout as timeout_error};
+use sixbench_traffic::moving::{Move, Places};
 use sixbench_traffic::params::Limit;
 use sixbench_traffic::series::Series;
 use sixbench_traffic::{Cancel, Endpoint, Error, Result, Window};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::discovery::{Change, SizeSearch};
+use super::moving::Mover;
 use super::{NAME, Settings};
 use crate::door::{self, Carrier};
 use crate::failure::Failure;
@@ -37,7 +39,10 @@ const fn payload() -> [u8; PIECE] {
 }
 
 /// Connects and sends.
-pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<ClientResult> {
+///
+/// # Arguments
+/// - `places`: those of a client that moves.
+pub fn run(endpoint: &Endpoint, places: Option<Places>, settings: &Settings, cancel: &Cancel) -> Result<ClientResult> {
     let (tls, _) = trust::client_of(NAME, endpoint)?;
     let peer = quic::peer(endpoint);
     let doing = || format!("sending by QUIC to {peer}");
@@ -56,11 +61,15 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
             Err(_) => return Err(timeout_error(doing(), settings.timeout_ns)),
         };
         let handshake_ns = clock::monotonic_ns() - began_ns;
-        let sent = Sending::new(&connection, settings).send().await;
+        let mut mover = match places {
+            Some(places) => Mover::new(&quic, &marks, settings.buffers, places)?,
+            None => Mover::still(),
+        };
+        let sent = Sending::new(&connection, settings).send(&mut mover).await;
         let sent = sent.map_err(|failure| lost(&doing(), &failure))?;
         connection.close(VarInt::from_u32(0), b"");
         quic.wait_idle().await;
-        Ok(ClientResult { handshake_ns, ecn: marks.marks(), sent })
+        Ok(ClientResult { handshake_ns, ecn: marks.marks(), moves: mover.moves, sent })
     })
 }
 
@@ -80,6 +89,9 @@ struct Sending<'a> {
 pub struct ClientResult {
     handshake_ns: u64,
     ecn: Marks,
+    /// Absent where it did not move.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    moves: Vec<Move>,
     #[serde(flatten)]
     sent: Sent,
 }
@@ -138,7 +150,7 @@ impl<'a> Sending<'a> {
         Self { connection, settings, started_ns: clock::monotonic_ns() }
     }
 
-    async fn send(self) -> std::result::Result<Sent, Failure> {
+    async fn send(self, mover: &mut Mover<'_>) -> std::result::Result<Sent, Failure> {
         let Settings { warmup_ns, interval_ns, limit, .. } = *self.settings;
         let from = cpu::sample();
         let mut search = SizeSearch::first(self.connection);
@@ -149,6 +161,7 @@ impl<'a> Sending<'a> {
             sent = self.write() => sent?,
             () = search.watch(self.connection, self.started_ns) => 0,
             () = self.sample(&mut series) => 0,
+            failure = mover.watch(self.started_ns) => return Err(failure),
         };
         let ended_ns = clock::monotonic_ns();
         search.look(self.connection, self.started_ns);

@@ -2,6 +2,7 @@
 
 mod client;
 mod discovery;
+mod moving;
 mod server;
 
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use quinn::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn::{IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 use serde_json::{Value, json};
+use sixbench_traffic::moving::{Places, check_server};
 use sixbench_traffic::params::{self, DEFAULT_INTERVAL_NS, Limit, Params, SECOND_NS};
 use sixbench_traffic::socket::Buffers;
 use sixbench_traffic::{Cancel, Endpoint, Result, Server, TypedWorkload, only};
@@ -50,11 +52,22 @@ impl TypedWorkload for QuicStream {
         params: &Value,
         cancel: &Cancel,
     ) -> Result<Box<dyn Server<Self::ServerResult>>> {
-        server::serve(only(NAME, endpoints)?, &params::read(NAME, params, Settings::read)?, cancel)
+        let settings = params::read(NAME, params, Settings::read)?;
+        if settings.migrate {
+            check_server(NAME, endpoints)?;
+        } else {
+            only(NAME, endpoints)?;
+        }
+        server::serve(endpoints, &settings, cancel)
     }
 
     fn run(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<Self::ClientResult> {
-        client::run(only(NAME, endpoints)?, &params::read(NAME, params, Settings::read)?, cancel)
+        let settings = params::read(NAME, params, Settings::read)?;
+        if settings.migrate {
+            let places = Places::of_client(NAME, endpoints)?;
+            return client::run(&places.present().clone(), Some(places), &settings, cancel);
+        }
+        client::run(only(NAME, endpoints)?, None, &settings, cancel)
     }
 }
 
@@ -79,6 +92,8 @@ struct Settings {
     congestion: Congestion,
     offload: bool,
     largest_bytes: u16,
+    /// True if the client moves to its next address where it loses the present one.
+    migrate: bool,
     buffers: Buffers,
 }
 
@@ -97,6 +112,7 @@ impl Settings {
             )?,
             offload: params.flag("offload", true)?,
             largest_bytes: params.integer_or("largest_datagram_bytes", 1_200..=65_527, LARGEST_BYTES)? as u16,
+            migrate: params.flag("migrate", false)?,
             buffers: Buffers {
                 sndbuf_bytes: sndbuf_bytes.or(Some(BUFFER_BYTES)),
                 rcvbuf_bytes: rcvbuf_bytes.or(Some(BUFFER_BYTES)),

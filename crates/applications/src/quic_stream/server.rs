@@ -1,6 +1,7 @@
 //! The receiver of `quic-stream`.
 
 use std::cell::{Cell, RefCell};
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use sixbench_measure::clock;
 use sixbench_traffic::error::peer_lost;
+use sixbench_traffic::moving::SeenMove;
 use sixbench_traffic::params::Limit;
 use sixbench_traffic::series::Series;
 use sixbench_traffic::strays::Strays;
@@ -21,10 +23,14 @@ use crate::quic::{self, Handle, Marks, Served};
 use crate::server::{Orders, RuntimeServer};
 
 /// Listens, with certificates that are made now.
-pub fn serve(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<Box<dyn Server<ServerResult>>> {
+///
+/// # Arguments
+/// - `endpoints`: never empty; those after the first have the addresses to which the client may move.
+pub fn serve(endpoints: &[Endpoint], settings: &Settings, cancel: &Cancel) -> Result<Box<dyn Server<ServerResult>>> {
+    let (endpoint, further) = (&endpoints[0], &endpoints[1..]);
     let listening = quic::listen(endpoint, quic::PROTOCOL, CHAIN_BYTES, settings.buffers, settings.transport())?;
     let (port, authority) = (listening.port, listening.authority.clone());
-    let (door, endpoint, settings) = (Door::of(endpoint)?, endpoint.clone(), settings.clone());
+    let (door, endpoint, settings) = (Door::of_moving(endpoint, further)?, endpoint.clone(), settings.clone());
     RuntimeServer::start(NAME, port, Some(authority), cancel, move |mut orders: Orders| async move {
         let (quic, marks) = listening.open(&door)?;
         let receiving = Rc::new(Receiving {
@@ -77,6 +83,9 @@ struct Received {
     received_datagrams: u64,
     received_datagram_bytes: u64,
     reads: u64,
+    /// Absent where the client did not move.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    moves: Vec<SeenMove>,
     series: Columns,
 }
 
@@ -121,13 +130,14 @@ impl Receiving {
     async fn receive(&self, connection: &Connection) -> Option<Received> {
         let mut stream = connection.accept_uni().await.ok()?;
         let mut tally = Tally::new(&self.settings);
-        tally.read(&mut stream, &self.endpoint).await?;
+        tally.read(&mut stream, connection, &self.endpoint).await?;
         Some(tally.received(connection))
     }
 }
 
 /// The account of a stream.
 struct Tally {
+    migrate: bool,
     limit: Limit,
     warmup_ns: u64,
     /// Time of the first byte.
@@ -136,12 +146,22 @@ struct Tally {
     received_bytes: u64,
     measured_bytes: u64,
     reads: u64,
+    /// The client's address and the time of the last read; absent where the client stays where it is.
+    place: Option<Place>,
+    moves: Vec<SeenMove>,
     series: Series<u64>,
+}
+
+/// The address of a client that moves, as of its last bytes.
+struct Place {
+    address: IpAddr,
+    read_ns: u64,
 }
 
 impl Tally {
     fn new(settings: &Settings) -> Self {
         Self {
+            migrate: settings.migrate,
             limit: settings.limit,
             warmup_ns: settings.warmup_ns,
             began_ns: None,
@@ -149,16 +169,24 @@ impl Tally {
             received_bytes: 0,
             measured_bytes: 0,
             reads: 0,
+            place: None,
+            moves: Vec::new(),
             series: Series::of_window(settings.interval_ns, settings.limit.duration_ns()),
         }
     }
 
     /// Reads to the end of the stream, or of the window: then the client is told to stop.
-    async fn read(&mut self, stream: &mut RecvStream, endpoint: &Endpoint) -> Option<()> {
+    async fn read(&mut self, stream: &mut RecvStream, connection: &Connection, endpoint: &Endpoint) -> Option<()> {
         loop {
             let left = self.left(clock::monotonic_ns());
             match timeout(left, stream.read_chunk(usize::MAX, true)).await {
-                Ok(Ok(Some(chunk))) => self.add(clock::monotonic_ns(), chunk.bytes.len() as u64, endpoint),
+                Ok(Ok(Some(chunk))) => {
+                    let now_ns = clock::monotonic_ns();
+                    self.add(now_ns, chunk.bytes.len() as u64, endpoint);
+                    if self.migrate {
+                        self.note_place(connection.remote_address().ip(), now_ns);
+                    }
+                }
                 Ok(Ok(None)) => break,
                 Ok(Err(_)) => return None,
                 Err(_) => {
@@ -190,6 +218,18 @@ impl Tally {
         }
     }
 
+    /// Notes the address from which the client sends, and a move where it is another one than before.
+    fn note_place(&mut self, address: IpAddr, now_ns: u64) {
+        let before = self.place.replace(Place { address, read_ns: now_ns });
+        let Some(before) = before.filter(|before| before.address != address) else { return };
+        self.moves.push(SeenMove {
+            t_ns: now_ns - self.began_ns.unwrap_or(now_ns),
+            from: before.address,
+            to: address,
+            outage_ns: now_ns - before.read_ns,
+        });
+    }
+
     fn received(mut self, connection: &Connection) -> Received {
         let started_ns = self.began_ns.unwrap_or(self.ended_ns) + self.warmup_ns;
         let lasted_ns = self.ended_ns.saturating_sub(started_ns);
@@ -203,6 +243,7 @@ impl Tally {
             received_datagrams: udp.datagrams,
             received_datagram_bytes: udp.bytes,
             reads: self.reads,
+            moves: self.moves,
             series: Columns { t_ns: self.series.ends_ns(measured_ns), bytes: self.series.column(|bytes| *bytes) },
         }
     }

@@ -1,10 +1,14 @@
-use std::net::UdpSocket;
+use std::net::{IpAddr, UdpSocket};
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
+use nix::sched::{CloneFlags, unshare};
 use serde_json::json;
-use sixbench_traffic::{Cancel, Code, Workload};
+use sixbench_traffic::{Cancel, Code, Endpoint, Workload};
 
 use super::QuicStream;
-use crate::loopback::{LOOPBACK, endpoint, trial};
+use crate::loopback::{LOOPBACK, endpoint, finish, trial};
 use sixbench_traffic::params::SECOND_NS;
 
 #[test]
@@ -51,4 +55,61 @@ fn a_silent_server_ends_the_trial_with_its_reason() {
     let error = Workload::run(&QuicStream, &client, &params, &Cancel::default()).unwrap_err();
     assert!(matches!(error.code, Code::Timeout | Code::PeerLost), "{error}");
     assert!(error.to_string().starts_with("sending by QUIC to 127.0.0.1"), "{error}");
+}
+
+fn ip(words: &str) {
+    let done = Command::new("ip").args(words.split(' ')).output().unwrap();
+    assert!(done.status.success(), "ip {words}: {}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// A connection of a client that has two addresses, and loses the first one while it sends.
+fn move_once(server: &str, client: [&str; 2], bits: u8) {
+    // Of this thread alone, and of those that it starts.
+    unshare(CloneFlags::CLONE_NEWNET).unwrap();
+    ip("link set lo up");
+    for address in [server, client[0], client[1]] {
+        ip(&format!("address add {address}/{bits} dev lo{}", if bits == 128 { " nodad" } else { "" }));
+    }
+    let [server, first, second]: [IpAddr; 3] = [server, client[0], client[1]].map(|address| address.parse().unwrap());
+    let params = json!({"duration_ns": SECOND_NS * 3 / 2, "migrate": true, "timeout_ns": 30 * SECOND_NS});
+    let of_server = [first, second].map(|peer| Endpoint { peer, ..endpoint(server, 0, None) });
+    let serving = QuicStream.serve_at(&of_server, &params, &Cancel::default()).unwrap();
+    let (port, certificate) = (serving.port(), serving.certificate().cloned());
+    let of_client =
+        [first, second].map(|address| Endpoint { peer: server, ..endpoint(address, port, certificate.clone()) });
+    let lost = format!("address del {first}/{bits} dev lo");
+    let losing = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(300));
+        ip(&lost);
+    });
+    let sent = QuicStream.run_at(&of_client, &params, &Cancel::default()).unwrap();
+    losing.join().unwrap();
+    let received = finish(serving);
+    for (side, moves) in [("client", &sent["moves"]), ("server", &received["moves"])] {
+        let moves = moves.as_array().unwrap_or_else(|| panic!("{side}: {sent} {received}"));
+        assert_eq!(moves.len(), 1, "{side}: {moves:?}");
+        assert_eq!((&moves[0]["from"], &moves[0]["to"]), (&json!(first), &json!(second)), "{side}");
+    }
+    assert!(received["moves"][0]["outage_ns"].as_u64().unwrap() > 0);
+    assert_eq!(received["connections"], 1);
+    assert!(sent["handshake_ns"].as_u64().unwrap() > 0);
+}
+
+#[test]
+#[ignore = "needs root: it makes a network"]
+fn a_connection_goes_on_from_the_next_address() {
+    move_once("192.0.2.9", ["192.0.2.1", "192.0.2.2"], 32);
+}
+
+#[test]
+#[ignore = "needs root: it makes a network"]
+fn a_connection_goes_on_from_the_next_address_over_ipv6() {
+    move_once("2001:db8::9", ["2001:db8::1", "2001:db8::2"], 128);
+}
+
+#[test]
+fn a_client_that_moves_needs_a_second_address() {
+    let params = json!({"duration_ns": SECOND_NS, "migrate": true});
+    let refused = Workload::serve(&QuicStream, &endpoint(LOOPBACK[0], 0, None), &params, &Cancel::default());
+    assert_eq!(refused.err().unwrap().code, Code::BadParams);
 }

@@ -8,6 +8,7 @@ mod directions;
 mod ends;
 mod happy_eyeballs;
 mod models;
+mod moving;
 mod peers;
 mod ping;
 mod pmtu;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from ...lab.netem import netem
@@ -32,8 +32,12 @@ class Emulated:
     invalid: list[Reason]
 
 
-def assess(topology: Topology, records: Mapping[str, EmulateAnswer]) -> Emulated:
-    """Checks whether the links did what they claim."""
+def assess(topology: Topology, records: Mapping[str, EmulateAnswer], taken: Collection[str] = ()) -> Emulated:
+    """Checks whether the links did what they claim.
+
+    Args:
+        taken: the links that an event took down. What the emulator cannot send then is lost with the link.
+    """
     links: dict[str, EmulatedLink] = {}
     invalid: list[Reason] = []
     for link in topology.wires:
@@ -54,7 +58,7 @@ def assess(topology: Topology, records: Mapping[str, EmulateAnswer]) -> Emulated
         links[link.name] = EmulatedLink(emulator="user", forward=forward, reverse=reverse)
         for number, (direction, done) in enumerate(zip(WAYS, record.ways, strict=True)):
             delays_ns = [state[number].impairments.mean_delay_ns for state in link.states]
-            reason = _behind(min(filter(None, delays_ns), default=0), done)
+            reason = _behind(min(filter(None, delays_ns), default=0), done, is_taken=link.name in taken)
             if reason is not None:
                 words = f"the emulator of {link.name} ({direction}) {reason}"
                 invalid.append(Reason(kind=ReasonKind.EMULATOR_LATE, text=words))
@@ -93,16 +97,17 @@ def _not_sent(record: EmulatorRecord) -> str:
     return f"could not send packets ({codes})" if codes else "could not send packets"
 
 
-def _behind(delay_ns: int, record: EmulatorRecord) -> str | None:
+def _behind(delay_ns: int, record: EmulatorRecord, *, is_taken: bool) -> str | None:
     """The reason why the emulator did not do what was configured, in words; None if it did.
 
     Args:
         delay_ns: the least that was configured, 0 where none was.
+        is_taken: whether an event took the link down.
     """
     for count, words in (
         (record.socket_drops, "lost packets that it could not take in time"),
         (record.no_room, "dropped packets for want of memory"),
-        (record.send_errors, _not_sent(record)),
+        (0 if is_taken else record.send_errors, _not_sent(record)),
     ):
         if count:
             return f"{words}: {count}"

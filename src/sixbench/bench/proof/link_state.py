@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ...model.observation import InterfaceState
 from ...model.reason import Reason, ReasonKind
@@ -11,11 +11,19 @@ from .packets import Counters
 from .viewpoints import Viewpoint
 
 
-def link_failures(views: Sequence[Viewpoint], before: Counters, after: Counters) -> list[Reason]:
+def link_failures(
+    views: Sequence[Viewpoint], before: Counters, after: Counters, taken: Collection[str] = ()
+) -> list[Reason]:
     """The interfaces that went down during a trial, as a sentence for each link. Nodes that could not be asked are left
-    out."""
+    out.
+
+    Args:
+        taken: the links that an event took down.
+    """
     names = []
     for view in views:
+        if view.link.name in taken:
+            continue
         link, ends = view.link, view.link.ends
         down = [end for end in ends if (state := _state(after, end)) is not None and state.is_up is False]
         lost = [end for end in ends if _carrier_losses(after, end) > _carrier_losses(before, end, after)]

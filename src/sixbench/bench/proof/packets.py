@@ -71,12 +71,15 @@ def judge(
     deltas = {node: _delta(before[node], after[node]) for node in after if node in before}
     invalid: list[Reason] = []
     segments: list[Segment] = []
+    all_ways = frozenset(number for view in views for number in view.ways)
     for view, capture in zip(views, captures, strict=True):
         due = [
             name for name in view.all_claimed if view.link.name not in unreached and not _is_of(name, traffic.silent)
         ]
         segments.append(_segment(view, capture, invalid, due, traffic))
-        invalid += _count_checks(view, deltas, traffic)
+        if view.ways == all_ways:
+            invalid += _count_checks(view, deltas, traffic)
+    invalid += _ways_checks([view for view in views if view.ways != all_ways], deltas, traffic)
     invalid += _family_checks(views, deltas, traffic.foreign_packets)
     middle = middle_of(views)
     families = {
@@ -322,6 +325,32 @@ def _count_checks(view: Viewpoint, deltas: Mapping[str, NodeCounters], traffic: 
             f"but only {interface[f'{forward}_packets']} packets crossed {view.link.name}"
         )
     return [Reason(kind=ReasonKind.OTHER_PATH, text=words) for words in wrong]
+
+
+def _ways_checks(views: Sequence[Viewpoint], deltas: Mapping[str, NodeCounters], traffic: Traffic) -> list[Reason]:
+    """Checks that what arrived crossed the ways that the trial took one after the other, all of them together. Each way
+    counts by the link of its own over which least went."""
+    wrong = []
+    for direction, payload in (
+        ("to the server", traffic.forward_payload_bytes),
+        ("to the client", traffic.reverse_payload_bytes),
+    ):
+        least: dict[frozenset[int], tuple[int, str]] = {}
+        for view in views:
+            here = deltas.get(view.end.node)
+            counters = {} if here is None else here.interfaces.get(view.end.name, {})
+            prefix = "tx" if view.towards_server == (direction == "to the server") else "rx"
+            crossed = (int(counters.get(f"{prefix}_bytes", 0)), view.link.name)
+            least[view.ways] = min(crossed, least.get(view.ways, crossed))
+        crossed_bytes = sum(octets for octets, _ in least.values())
+        if least and crossed_bytes < payload:
+            names = " and ".join(name for _, name in least.values())
+            words = (
+                f"{payload} bytes of payload arrived {direction}, but only {crossed_bytes} bytes crossed {names} "
+                "together: they went another way"
+            )
+            wrong.append(Reason(kind=ReasonKind.OTHER_PATH, text=words))
+    return wrong
 
 
 def _family_checks(

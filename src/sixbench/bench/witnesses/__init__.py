@@ -27,6 +27,7 @@ from .events import EventWitness
 from .fragments import FragmentWitness
 from .losses import LossWitness
 from .machine import MachineWitness
+from .moves import MoveWitness
 from .packet_logs import PacketLogWitness
 from .processors import ProcessorWitness
 from .programs import ProgramWitness
@@ -54,6 +55,7 @@ WITNESSES: tuple[type[Witness], ...] = (
     ProgramWitness,
     TimerWitness,
     LossWitness,
+    MoveWitness,
     TransactionWitness,
     TunnelWitness,
     TranslatorWitness,

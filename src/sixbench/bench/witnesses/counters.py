@@ -67,7 +67,7 @@ class CounterWitness(Witness):
         )
 
     def causes(self) -> list[Reason]:
-        return link_failures(self.setting.views, self._before, self._after)
+        return link_failures(self.setting.views, self._before, self._after, self.setting.taken_down)
 
     def observation(self) -> CounterLooks:
         return CounterLooks(before=self._before, after=self._after)

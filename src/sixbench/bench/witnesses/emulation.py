@@ -55,5 +55,5 @@ class EmulationWitness(Witness):
         return EmulatorRecords(by_link=self._records)
 
     def judge(self, case: Case) -> Testimony:
-        emulated = assess(case.network.topology, self._records)
+        emulated = assess(case.network.topology, self._records, self.setting.taken_down)
         return Testimony(evidence=Evidence(emulation=emulated.links or None), reasons=emulated.invalid)

@@ -21,6 +21,7 @@ from .emulation import EmulatedLink
 from .events import LinkEvent
 from .fragments import Fragments
 from .losses import Losses
+from .moves import ConnectionMove
 from .packets import NodeCounters, Segment
 from .programs import ProgramUse
 from .relays import RelayCounters
@@ -53,6 +54,7 @@ class Evidence(Kept):
         programs: what programs under test used, by node.
         transactions: the bytes of each on the links of the way, where the workload says what they are.
         sessions: of the nodes that keep state.
+        moves: of a client that lost its address in the middle of the trial, in order.
         arrived: the segments of TCP that came to each host, and those that nobody of the trial sent.
         timers: those of links' rates, by link and the node that sends.
         processors: those that each node on the way ran on; empty where the kernel put none there.
@@ -80,6 +82,7 @@ class Evidence(Kept):
     transactions: Annotated[tuple[TransactionLink, ...], Field(max_length=MAX_ITEMS)] | None = None
     sessions: dict[Name, TrackedSessions] | None = None
     losses: Losses | None = None
+    moves: Annotated[tuple[ConnectionMove, ...], Field(max_length=MAX_ITEMS)] | None = None
     arrived: dict[Name, ArrivedSegments] | None = None
     timers: dict[Name, dict[Name, LateTimers]] | None = None
     processors: dict[Name, Annotated[tuple[Natural, ...], Field(max_length=MAX_ITEMS)]] | None = None

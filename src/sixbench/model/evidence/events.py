@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from ..form import Kept, Name, Natural, Text
 
@@ -16,6 +16,7 @@ class LinkEvent(Kept):
         due_ns, done_ns: after the trial's start.
         mtu_bytes: the new MTU, where that changed.
         forward, reverse: the properties of the direction that changed (`LinkDirection`), with new values.
+        takes: what the client lost of it.
         failed: what went wrong.
     """
 
@@ -25,4 +26,5 @@ class LinkEvent(Kept):
     mtu_bytes: Natural | None = None
     forward: dict[Name, Any] | None = None
     reverse: dict[Name, Any] | None = None
+    takes: Literal["link", "addresses"] | None = None
     failed: Text | None = None

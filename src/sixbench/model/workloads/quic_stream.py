@@ -13,6 +13,7 @@ from ..reason import ReasonKind
 from ..workload import Expected, Result, Side, Traffic, TrialMeasurements, WorkloadKind
 from .applications import marks
 from .common import BYTES, DURATION, INTERVAL, RCVBUF, SECOND_NS, SNDBUF, TIMEOUT, WARMUP, of_one_length, rate
+from .moving import MIGRATE, outage
 from .quic_packets import BULK_HEADER_BYTES, LEAST_DATAGRAM_BYTES
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def _summarise(params: Params, client: Result, server: Result) -> TrialMeasureme
     arrived = server["ecn"]
     if sum(arrived.values()):
         measured.metrics["ecn_marked_ratio"] = arrived["ce"] / sum(arrived.values())
+    outage(measured, server)
     marks(measured, {"client": client, "server": server})
     if quic["black_holes"]:
         measured.notes.append(f"{quic['black_holes']} times the path carried no datagram of the size found before")
@@ -91,9 +93,9 @@ def _traffic(params: Params, client: Result, server: Result) -> Traffic:
 
 @cache
 def _forms() -> dict[Side, type[Form]]:
+    from ..form import ABSENT, Natural
     from ..form import Form as Checked
-    from ..form import Natural
-    from ..result_form import EcnMarks, SideResult
+    from ..result_form import EcnMarks, Move, SeenMove, SideResult
 
     class SenderCounts(Checked):
         """The sender's own counts of its connection."""
@@ -130,6 +132,7 @@ def _forms() -> dict[Side, type[Form]]:
         datagram_changes: list[SizeChange]
         datagram_settled_ns: Natural | None = None
         ecn: EcnMarks
+        moves: list[Move] = ABSENT
 
     class QuicReceiver(SideResult):
         """The server that receives."""
@@ -143,6 +146,7 @@ def _forms() -> dict[Side, type[Form]]:
         connections: Natural
         failed: Natural
         ecn: EcnMarks
+        moves: list[SeenMove] = ABSENT
 
     return {"client": QuicSender, "server": QuicReceiver}
 
@@ -160,16 +164,18 @@ KIND = WorkloadKind(
         CONGESTION,
         OFFLOAD,
         LARGEST,
+        MIGRATE,
         replace(SNDBUF, unless_given="4MiB"),
         replace(RCVBUF, unless_given="4MiB"),
         replace(TIMEOUT, doc="longest silence of the peer", default=5 * SECOND_NS),
         INTERVAL,
     ),
     primary="goodput",
-    headline=("goodput", "quic_loss_ratio", "datagram_size", "cpu_per_byte"),
+    headline=("goodput", "outage", "quic_loss_ratio", "datagram_size", "cpu_per_byte"),
     metrics=(
         *("goodput", "quic_loss_ratio", "datagram_size", "datagram_search", "datagram_settled"),
         "ecn_marked_ratio",
+        "outage",
     ),
     own_metrics=(
         share("quic_loss_ratio", "Packets that QUIC took for lost", "RFC 9002 section 6"),
@@ -184,4 +190,5 @@ KIND = WorkloadKind(
     expects=_expects,
     results=lambda side, params: (Expected(form=_forms()[side]),),
     progress=frozenset({"receiver"}),
+    moves_by=MIGRATE,
 )

@@ -27,6 +27,7 @@ from .common import (
     one_length,
     rate,
 )
+from .moving import RECONNECT, outage
 
 if TYPE_CHECKING:
     from ..form import Form
@@ -49,8 +50,22 @@ STREAMS = Parameter(
     default=1,
 )
 
+SEND = Parameter(
+    name="send",
+    kind="choice",
+    doc="write; MSG_ZEROCOPY; or vmsplice and splice, which give the socket the pages themselves",
+    choices=("copy", "zerocopy", "splice"),
+    default="copy",
+)
+
 
 def _check(params: Params, families: frozenset[Family]) -> Wrong | None:
+    if RECONNECT.of(params):
+        given = [item for item in (BYTES, STREAMS, DIRECTION, SEND) if item.column in params]
+        changed = [item for item in given if item is BYTES or item.of(params) != item.default]
+        if changed:
+            words = "reconnect goes with one stream that the client sends by write for a duration"
+            return Wrong(changed[0].name, f"{words}: leave {changed[0].name} out")
     if "bytes" in params and params.get("warmup_ns"):
         return Wrong(WARMUP.name, "a transfer of a number of bytes has no warm-up: leave warmup out")
     streams = int(STREAMS.of(params))
@@ -90,6 +105,7 @@ def _receiver(measured: TrialMeasurements, receiver: Any, column: str, direction
             f"{direction}: {receiver.get('reads', 0)} reads in the window are too few for a rate; "
             "measure for longer or send more",
         )
+    outage(measured, receiver)
     if receiver.get("series"):
         measured.series[f"{direction}_receiver"] = receiver["series"]
 
@@ -163,7 +179,7 @@ def _ends() -> tuple[type[Form], type[Form]]:
     from pydantic import Field, model_validator
 
     from ..form import ABSENT, Form, Natural
-    from ..result_form import SideResult
+    from ..result_form import Move, SeenMove, SideResult
 
     class Zerocopy(Form):
         """The outcome of sends without a copy."""
@@ -179,6 +195,7 @@ def _ends() -> tuple[type[Form], type[Form]]:
         transfer_ns: Natural = ABSENT
         zerocopy: Zerocopy = ABSENT
         tcp_info: dict[str, Annotated[float, Field(ge=0)]] = ABSENT
+        moves: list[Move] = ABSENT
 
     class MeasuredStream(Form):
         """The bytes of a stream in the window; absent where there were too few reads."""
@@ -197,6 +214,7 @@ def _ends() -> tuple[type[Form], type[Form]]:
         started_ns: Natural = ABSENT
         ended_ns: Natural = ABSENT
         longest_gap_ns: Natural = ABSENT
+        moves: list[SeenMove] = ABSENT
 
         @model_validator(mode="after")
         def _has_a_window(self) -> StreamReceiver:
@@ -228,13 +246,7 @@ KIND = WorkloadKind(
             maximum=MAX_THREADS,
             unless_given="1 for each 8 streams, and no more than cores",
         ),
-        Parameter(
-            name="send",
-            kind="choice",
-            doc="write; MSG_ZEROCOPY; or vmsplice and splice, which give the socket the pages themselves",
-            choices=("copy", "zerocopy", "splice"),
-            default="copy",
-        ),
+        SEND,
         Parameter(
             name="receive",
             kind="choice",
@@ -255,10 +267,11 @@ KIND = WorkloadKind(
         MSS,
         CONGESTION,
         NODELAY,
+        RECONNECT,
         INTERVAL,
     ),
     primary="goodput",
-    headline=("goodput", "goodput_reverse", "transfer_time", "tcp_rtt_mean", "cpu_busy", "cpu_per_byte"),
+    headline=("goodput", "goodput_reverse", "outage", "transfer_time", "tcp_rtt_mean", "cpu_busy", "cpu_per_byte"),
     metrics=(
         "goodput",
         "goodput_reverse",
@@ -267,6 +280,7 @@ KIND = WorkloadKind(
         "tcp_jitter_mean",
         "retransmits_ratio",
         "zerocopy_copied_ratio",
+        "outage",
     ),
     own_metrics=(
         duration("transfer_time", "Transfer time", "RFC 6349 section 4.1"),
@@ -287,4 +301,5 @@ KIND = WorkloadKind(
     results=_results,
     flow="stream",
     progress=frozenset({"receiver", "sender"}),
+    moves_by=RECONNECT,
 )

@@ -14,6 +14,7 @@ from . import emulation
 from .evidence_sum import BriefTable, EvidenceData, EvidenceSection, EvidenceSum, PathSums
 from .fragments import FragmentSum
 from .losses import LossSum
+from .moves import MoveSum
 from .packets import LinkEvidence, OnLinks, PacketSum, Stack
 from .processors import ProcessorSum
 from .programs import ProgramSum
@@ -46,6 +47,7 @@ SUMS: tuple[type[EvidenceSum], ...] = (
     ProgramSum,
     FragmentSum,
     LossSum,
+    MoveSum,
     ProcessorSum,
 )
 """All kinds of evidence that are added up, in the order in which reports tell of them."""

@@ -1,7 +1,7 @@
 //! Accepts the connections of a trial, and no others.
 
 use std::io::{self, Read};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -34,6 +34,11 @@ const PORTS_TRIED: usize = 16;
 pub trait Admit: Send + 'static {
     /// True if a connection of this role and index is expected (and not already there).
     fn expects(&self, preamble: Preamble) -> bool;
+
+    /// True for a further address of the trial's client, to which it may move.
+    fn knows(&self, _address: IpAddr) -> bool {
+        false
+    }
 
     /// Takes an expected connection, blocking and with calls that give up after [`PATIENCE`].
     fn admit(&mut self, preamble: Preamble, stream: TcpStream);
@@ -195,7 +200,7 @@ impl<A: Admit> Accepting<A> {
         // A flood of connections must not keep this from looking at the stop.
         for _ in 0..self.max_pending {
             let Some((stream, from)) = accept(&self.listener) else { return };
-            if !self.endpoint.admits(from.ip()) {
+            if !self.endpoint.admits(from.ip()) && !self.admit.knows(from.ip()) {
                 self.refuse(stream);
                 continue;
             }

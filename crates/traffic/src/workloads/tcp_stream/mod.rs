@@ -5,6 +5,7 @@
 //! end it resets its connections, so that nobody waits for queues to drain.
 
 mod beginning;
+mod moving;
 mod output;
 mod params;
 mod receiver;
@@ -23,6 +24,7 @@ use self::receiver::{ReceiverResult, Receivers};
 use self::sender::{SenderResult, Senders};
 use super::tcp::{Preamble, Role, Workers, connect};
 use crate::cancel::Stop;
+use crate::moving::{Places, check_server};
 use crate::session::{TypedWorkload, only};
 use crate::{Cancel, Endpoint, Result, Server};
 
@@ -49,21 +51,31 @@ impl TypedWorkload for TcpStream {
         params: &Value,
         cancel: &Cancel,
     ) -> Result<Box<dyn Server<server::ServerResult>>> {
-        let endpoint = only(NAME, endpoints)?;
-        server::serve(endpoint, StreamParams::parse(self.name(), params)?, cancel)
+        let params = StreamParams::parse(self.name(), params)?;
+        if params.reconnect {
+            check_server(NAME, endpoints)?;
+        } else {
+            only(NAME, endpoints)?;
+        }
+        server::serve(endpoints, params, cancel)
     }
 
     fn run(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<ClientResult> {
-        let endpoint = only(NAME, endpoints)?;
         let params = StreamParams::parse(self.name(), params)?;
+        let (places, endpoint) = if params.reconnect {
+            let places = Places::of_client(NAME, endpoints)?;
+            (Some(places), &endpoints[0])
+        } else {
+            (None, only(NAME, endpoints)?)
+        };
         let stop = Stop::new(cancel);
-        let result = run(endpoint, &params, &stop);
+        let result = run(endpoint, places, &params, &stop);
         stop.raise();
         result
     }
 }
 
-fn run(endpoint: &Endpoint, params: &StreamParams, stop: &Stop) -> Result<ClientResult> {
+fn run(endpoint: &Endpoint, places: Option<Places>, params: &StreamParams, stop: &Stop) -> Result<ClientResult> {
     let mut connect_ns = Vec::new();
     let mut open = |role| {
         (0..params.streams)
@@ -92,7 +104,8 @@ fn run(endpoint: &Endpoint, params: &StreamParams, stop: &Stop) -> Result<Client
         }
     }
     let senders = if params.direction.forward {
-        Some(Senders::start(workers.starter(), params, endpoint, Role::Forward, forward)?)
+        let places = places.map(|places| (places, stop));
+        Some(Senders::start(workers.starter(), params, endpoint, Role::Forward, forward, places)?)
     } else {
         None
     };

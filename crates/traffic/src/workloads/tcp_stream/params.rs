@@ -79,6 +79,8 @@ pub struct StreamParams {
     pub receive: ReceiveMode,
     /// Options of every connection.
     pub options: TcpOptions,
+    /// True if the client makes its connection anew from its next address where it loses the present one.
+    pub reconnect: bool,
     /// Absent: the session has a window of its own.
     pub shared_window: Option<SharedWindow>,
     /// Interval of the series.
@@ -119,6 +121,16 @@ impl StreamParams {
         let interval_ns = params.interval_ns()?;
         let connect_timeout_ns = params.time_ns("connect_timeout_ns", 1, 5 * SECOND_NS)?;
         let shared_window = read_shared_window(params, streams, limit)?;
+        let reconnect = params.flag("reconnect", false)?;
+        if reconnect {
+            let is_plain = streams == 1 && !direction.reverse && send == SendMode::Copy && shared_window.is_none();
+            if !is_plain || limit.duration_ns().is_none() {
+                return Err(params.refuse(
+                    "`reconnect` needs one stream that goes forward for a `duration_ns`, with `send` \"copy\" and \
+                     without a `shared_window`",
+                ));
+            }
+        }
         if let Limit::Bytes(bytes) = limit {
             if warmup_ns > 0 {
                 return Err(params.refuse("`warmup_ns` must be 0 with `bytes`: the window is the whole transfer"));
@@ -137,6 +149,7 @@ impl StreamParams {
             send,
             receive,
             options,
+            reconnect,
             shared_window,
             interval_ns,
             connect_timeout_ns,
@@ -278,6 +291,11 @@ mod tests {
             json!({"duration_ns": 1, "shared_streams": 1}),
             json!({"bytes": 9, "shared_window": "w", "shared_streams": 1}),
             json!({"duration_ns": 1, "streams": 3, "shared_window": "w", "shared_streams": 2}),
+            json!({"bytes": 1, "reconnect": true}),
+            json!({"duration_ns": 1, "reconnect": true, "streams": 2}),
+            json!({"duration_ns": 1, "reconnect": true, "direction": "both"}),
+            json!({"duration_ns": 1, "reconnect": true, "send": "zerocopy"}),
+            json!({"duration_ns": 1, "reconnect": true, "shared_window": "w", "shared_streams": 1}),
         ] {
             assert_eq!(read(params.clone()).unwrap_err().code, Code::BadParams, "{params}");
         }

@@ -1,6 +1,6 @@
 //! The receiving side of a direction. It keeps the time.
 
-use std::net::{Shutdown, TcpStream};
+use std::net::{IpAddr, Shutdown, TcpStream};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
@@ -13,10 +13,12 @@ use sixbench_measure::{clock, cpu};
 use socket2::SockRef;
 
 use super::beginning::{Beginning, End};
+use super::moving::Renewal;
 use super::params::{ReceiveMode, StreamParams};
 use super::tally::{self, StreamsTally, Tally};
 use crate::cancel::Stop;
 use crate::error::{peer_lost, timeout};
+use crate::moving::SeenMove;
 use crate::series::Series;
 use crate::workloads::cpu_watch::{CpuWatch, Edges};
 use crate::workloads::tcp::drive::{Advance, Driven, Driver, Joiner, driver};
@@ -34,6 +36,8 @@ pub struct Receivers {
     edges: Arc<Edges>,
     cpu: CpuWatch,
     threads: Vec<ReceiverThread>,
+    /// Absent where the client stays where it is.
+    renewal: Option<Arc<Renewal>>,
 }
 
 struct ReceiverThread {
@@ -58,6 +62,7 @@ struct Received {
     series: Series<u64>,
     /// Socket options of the first stream.
     socket: Option<GrantedOptions>,
+    moves: Vec<SeenMove>,
 }
 
 impl Receivers {
@@ -83,12 +88,22 @@ impl Receivers {
                 .map_err(|e| Error::system("starting to receive streams", "clone", e))?;
             threads.push(ReceiverThread { joiner, worker });
         }
-        Ok(Self { window, edges, cpu, threads })
+        let renewal = params.reconnect.then(Arc::default);
+        Ok(Self { window, edges, cpu, threads, renewal })
     }
 
     /// Starts to receive on one more stream.
     pub fn add(&mut self, index: u16, stream: TcpStream) -> Result<()> {
+        let stream = Arc::new(stream);
+        let client = self.renewal.as_ref().and_then(|renewal| {
+            renewal.hold(&stream);
+            peer_of(&stream)
+        });
         let receiver = Receiver {
+            renewal: self.renewal.clone(),
+            client,
+            left: None,
+            moves: Vec::new(),
             window: Arc::clone(&self.window),
             index,
             expected_bytes: self.window.params.bytes_of_stream(index),
@@ -105,10 +120,17 @@ impl Receivers {
             .map_err(|e| Error::system("starting to receive a stream", "epoll_ctl", e))
     }
 
+    /// Has a stream go on over another connection, which its client has made from another address.
+    pub fn renew(&self, stream: TcpStream) {
+        if let Some(renewal) = &self.renewal {
+            renewal.offer(stream);
+        }
+    }
+
     /// The result of the direction, once all streams have ended.
     pub fn finish(self) -> ReceiverResult {
-        let Self { window, edges, cpu, threads } = self;
-        let mut tallies = Vec::new();
+        let Self { window, edges, cpu, threads, .. } = self;
+        let (mut tallies, mut moves) = (Vec::new(), Vec::new());
         let mut series = Series::new(window.params.interval_ns);
         let mut socket = None;
         for ReceiverThread { joiner, worker } in threads {
@@ -117,13 +139,14 @@ impl Receivers {
             tallies.extend(received.tallies);
             series.merge(&received.series, |sum, bytes| *sum += bytes);
             socket = socket.or(received.socket);
+            moves.extend(received.moves);
         }
         drop(edges);
         tallies.sort_unstable_by_key(|(index, _)| *index);
         let tallies: Vec<_> = tallies.iter().map(|(_, tally)| tally).collect();
         let is_timed = window.params.limit.duration_ns().is_some();
         let streams = tally::merge(&tallies, series, window.edges_ns(), is_timed);
-        ReceiverResult { streams, socket, cpu: cpu.end() }
+        ReceiverResult { streams, socket, moves, cpu: cpu.end() }
     }
 }
 
@@ -135,9 +158,16 @@ pub struct ReceiverResult {
     /// Options of the first stream; absent where it did not begin.
     #[serde(skip_serializing_if = "Option::is_none")]
     socket: Option<GrantedOptions>,
+    /// Absent where the client did not move.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    moves: Vec<SeenMove>,
     /// Absent where the window did not open.
     #[serde(skip_serializing_if = "Option::is_none")]
     cpu: Option<cpu::Span>,
+}
+
+fn peer_of(stream: &TcpStream) -> Option<IpAddr> {
+    stream.peer_addr().ok().map(|address| address.ip())
 }
 
 /// A thread's work.
@@ -155,16 +185,17 @@ fn receive(driver: Driver<Receiver>, params: &StreamParams, stop: &Stop) -> Resu
     let mut shared = Shared { buffer: vec![0; buffer_bytes], flags, series: Series::new(params.interval_ns) };
     let (receivers, outcome) = driver.run(&mut shared, stop);
     let first = receivers.iter().find(|receiver| receiver.index == 0);
-    let socket = first.map(|receiver| params.options.granted(SockRef::from(&receiver.stream)));
-    let mut tallies = Vec::new();
+    let socket = first.map(|receiver| params.options.granted(SockRef::from(&*receiver.stream)));
+    let (mut tallies, mut moves) = (Vec::new(), Vec::new());
     for receiver in receivers {
         // Limited by bytes, all came and an orderly close tells the sender so.
         if outcome.is_err() || receiver.expected_bytes.is_none() {
-            tcp_io::reset(receiver.stream);
+            tcp_io::reset_on_close(&receiver.stream);
         }
         tallies.push((receiver.index, receiver.tally));
+        moves.extend(receiver.moves);
     }
-    outcome.map(|()| Received { tallies, series: shared.series, socket })
+    outcome.map(|()| Received { tallies, series: shared.series, socket, moves })
 }
 
 impl Window {
@@ -192,7 +223,14 @@ struct Receiver {
     index: u16,
     /// Number of bytes to come, where bytes are the limit.
     expected_bytes: Option<u64>,
-    stream: TcpStream,
+    stream: Arc<TcpStream>,
+    /// Absent where the client stays where it is.
+    renewal: Option<Arc<Renewal>>,
+    /// The address of a client that may move.
+    client: Option<IpAddr>,
+    /// Its address of the connection before, until a byte has come over the present one.
+    left: Option<IpAddr>,
+    moves: Vec<SeenMove>,
     tally: Tally,
     /// Edges of the window, unknown until the first byte came that the window counts from.
     edges_ns: Option<(u64, u64)>,
@@ -213,9 +251,10 @@ impl Driven for Receiver {
 
     fn advance(&mut self, shared: &mut Shared) -> Result<Advance> {
         match recv(self.stream.as_raw_fd(), &mut shared.buffer, shared.flags) {
-            Ok(0) => self.closed().map(|()| Advance::Over),
-            Ok(bytes) => Ok(self.received(bytes as u64, &mut shared.series)),
+            Ok(bytes @ 1..) => Ok(self.received(bytes as u64, &mut shared.series)),
             Err(Errno::EAGAIN | Errno::EINTR) => Ok(Advance::Waiting),
+            _ if self.renewal.is_some() && !self.is_over() => Ok(self.renew()),
+            Ok(_) => self.closed().map(|()| Advance::Over),
             Err(_) if self.is_over() => Ok(Advance::Over),
             Err(e) => Err(tcp_io::lost(&self.window.doing, &e.into())),
         }
@@ -242,6 +281,9 @@ impl Receiver {
             Some(edges_ns) => edges_ns,
             None => self.look_for_edges(now_ns),
         };
+        if let Some(from) = self.left.take() {
+            self.note_move(from, now_ns);
+        }
         self.progress_ns = now_ns;
         self.tally.received_bytes += bytes;
         self.reads += 1;
@@ -259,6 +301,28 @@ impl Receiver {
             self.tally.read_before(now_ns, bytes);
         }
         Advance::Moved
+    }
+
+    /// Goes on over another connection of the client, which has lost the present one: it is waited for.
+    fn renew(&mut self) -> Advance {
+        let Some((renewal, next)) = self.renewal.as_ref().and_then(|renewal| Some((renewal, renewal.wait()?))) else {
+            return Advance::Waiting;
+        };
+        // Nobody is there any more to whom the rest could be sent.
+        tcp_io::reset_on_close(&self.stream);
+        self.stream = Arc::new(next);
+        renewal.hold(&self.stream);
+        self.left = self.left.or(self.client);
+        self.client = peer_of(&self.stream);
+        Advance::Moved
+    }
+
+    /// Notes a move at the first read after it.
+    #[cold]
+    fn note_move(&mut self, from: IpAddr, now_ns: u64) {
+        let Some(to) = self.client else { return };
+        let t_ns = now_ns.saturating_sub(self.window.beginning.ns().unwrap_or(now_ns));
+        self.moves.push(SeenMove { t_ns, from, to, outage_ns: now_ns.saturating_sub(self.progress_ns) });
     }
 
     /// Looks for the edges at a read, until they are known: until then those of a window that has not opened.

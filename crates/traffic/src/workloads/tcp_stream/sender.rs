@@ -11,17 +11,19 @@ use sixbench_measure::clock;
 use socket2::SockRef;
 
 use super::beginning::{Beginning, End};
+use super::moving::{Connections, Mover};
 use super::output::{Completions, Output};
 use super::params::{SendMode, StreamParams};
 use super::watch::{Watch, WatchTally};
 use crate::cancel::Stop;
 use crate::error::{peer_lost, timeout};
+use crate::moving::{Move, Places};
 use crate::pages::Placed;
 use crate::workloads::cpu_watch::Edges;
 use crate::workloads::tcp::drive::{Advance, Driven, Driver, driver};
 use crate::workloads::tcp::info::TcpInfo;
 use crate::workloads::tcp::options::GrantedOptions;
-use crate::workloads::tcp::{Role, STALL_NS, Starter, Worker, io as tcp_io};
+use crate::workloads::tcp::{Preamble, Role, STALL_NS, Starter, Worker, connect, io as tcp_io};
 use crate::{Endpoint, Error, Result};
 
 /// The clock is read once in this many bytes: often enough for a deadline, too seldom to be felt with small messages.
@@ -30,7 +32,9 @@ const BYTES_BETWEEN_CLOCKS: usize = 64 * 1_024;
 /// The senders of all streams of a direction.
 pub struct Senders {
     shared: Arc<Shared>,
-    sockets: Vec<Arc<TcpStream>>,
+    streams: Vec<Arc<Connections>>,
+    /// Absent where the client stays where it is.
+    mover: Option<Arc<Mover>>,
     watch: Watch,
     workers: Vec<Worker<Vec<Sent>>>,
 }
@@ -57,16 +61,24 @@ struct Sent {
 
 impl Senders {
     /// Starts to send on all streams.
+    ///
+    /// # Arguments
+    /// - `places`: those of a client that moves, with the stop that ends its connecting.
     pub fn start(
         starter: &Starter,
         params: &StreamParams,
         endpoint: &Endpoint,
         role: Role,
         streams: Vec<TcpStream>,
+        places: Option<(Places, &Stop)>,
     ) -> Result<Self> {
-        let sockets: Vec<_> = streams.into_iter().map(Arc::new).collect();
+        let streams: Vec<_> = streams.into_iter().map(|stream| Arc::new(Connections::new(stream))).collect();
+        let mover = match (places, streams.first()) {
+            (Some((places, stop)), Some(first)) => Some(Mover::start(places, first, stop)?),
+            _ => None,
+        };
         let (watch, edges) =
-            Watch::start(sockets.clone(), params.warmup_ns, params.interval_ns, endpoint.progress.clone())
+            Watch::start(streams.clone(), params.warmup_ns, params.interval_ns, endpoint.progress.clone())
                 .map_err(|e| Error::system("starting to watch a sender", "clone", e))?;
         let edges = Arc::new(edges);
         let shared = Arc::new(Shared {
@@ -79,40 +91,41 @@ impl Senders {
         let threads = params.threads();
         let mut workers = Vec::new();
         for thread in 0..threads {
-            let streams = params.streams_of_thread(thread);
-            let (mut joiner, driver) = driver(streams)
+            let of_thread = params.streams_of_thread(thread);
+            let (mut joiner, driver) = driver(of_thread)
                 .map_err(|e| Error::system("starting to send on several streams", "epoll_create1", e))?;
-            for (index, stream) in (0..).zip(&sockets).skip(thread).step_by(threads) {
+            for (index, stream) in (0..).zip(&streams).skip(thread).step_by(threads) {
                 joiner
-                    .join(Sender::new(&shared, &edges, stream, params.bytes_of_stream(index))?)
+                    .join(Sender::new(&shared, &edges, stream.present(), mover.clone(), params.bytes_of_stream(index))?)
                     .map_err(|e| Error::system("starting to send a stream", "epoll_ctl", e))?;
             }
             let worker = starter
-                .start("tcp-send", streams, move |stop| send(driver, stop))
+                .start("tcp-send", of_thread, move |stop| send(driver, stop))
                 .map_err(|e| Error::system("starting to send streams", "clone", e))?;
             workers.push(worker);
         }
-        Ok(Self { shared, sockets, watch, workers })
+        Ok(Self { shared, streams, mover, watch, workers })
     }
 
     /// The result of the direction, once all streams have ended.
     pub fn finish(self) -> SenderResult {
-        let Self { shared, sockets, watch, workers } = self;
-        let streams: Vec<_> = workers.into_iter().filter_map(|worker| worker.join().ok().flatten()).flatten().collect();
-        let ended_ns = streams.iter().map(|stream| stream.ended_ns).max();
+        let Self { shared, streams, mover, watch, workers } = self;
+        let sent: Vec<_> = workers.into_iter().filter_map(|worker| worker.join().ok().flatten()).flatten().collect();
+        let ended_ns = sent.iter().map(|stream| stream.ended_ns).max();
         let first_write_ns = shared.first_write_ns.load(Ordering::Relaxed);
         let is_zerocopy = shared.params.send == SendMode::Zerocopy;
         SenderResult {
-            sent_bytes: streams.iter().map(|stream| stream.bytes).sum(),
+            sent_bytes: sent.iter().map(|stream| stream.bytes).sum(),
             transfer_ns: ended_ns
                 .filter(|_| shared.params.limit.duration_ns().is_none())
                 .map(|ended_ns| ended_ns.saturating_sub(first_write_ns)),
             zerocopy: is_zerocopy.then(|| {
                 let mut all = Completions::default();
-                streams.iter().filter_map(|stream| stream.completions.as_ref()).for_each(|each| all.add(each));
+                sent.iter().filter_map(|stream| stream.completions.as_ref()).for_each(|each| all.add(each));
                 all
             }),
-            socket: sockets.first().map(|socket| shared.params.options.granted(SockRef::from(&**socket))),
+            socket: streams.first().map(|stream| shared.params.options.granted(SockRef::from(&*stream.present()))),
+            moves: mover.map_or_else(Vec::new, |mover| mover.moves()),
             watched: watch.end(),
         }
     }
@@ -131,6 +144,9 @@ pub struct SenderResult {
     /// Options of the first stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     socket: Option<GrantedOptions>,
+    /// Absent where the client did not move.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    moves: Vec<Move>,
     #[serde(flatten)]
     watched: Option<WatchTally>,
 }
@@ -173,6 +189,8 @@ struct Sender {
     /// Keeps the watch at work as long as there are streams.
     _edges: Arc<Edges>,
     stream: Arc<TcpStream>,
+    /// Absent where the client stays where it is.
+    mover: Option<Arc<Mover>>,
     output: Output,
     /// True if bytes are the limit.
     is_limited: bool,
@@ -212,13 +230,20 @@ impl Driven for Sender {
 }
 
 impl Sender {
-    fn new(shared: &Arc<Shared>, edges: &Arc<Edges>, stream: &Arc<TcpStream>, bytes: Option<u64>) -> Result<Self> {
+    fn new(
+        shared: &Arc<Shared>,
+        edges: &Arc<Edges>,
+        stream: Arc<TcpStream>,
+        mover: Option<Arc<Mover>>,
+        bytes: Option<u64>,
+    ) -> Result<Self> {
         let StreamParams { send, message_bytes, .. } = shared.params;
         Ok(Self {
             shared: Arc::clone(shared),
             _edges: Arc::clone(edges),
-            stream: Arc::clone(stream),
-            output: Output::new(send, stream, message_bytes)?,
+            output: Output::new(send, &stream, message_bytes)?,
+            stream,
+            mover,
             is_limited: bytes.is_some(),
             left_bytes: bytes.unwrap_or(u64::MAX),
             sent_bytes: 0,
@@ -255,6 +280,7 @@ impl Sender {
                 Ok(Advance::Turned)
             }
             Err(e) if tcp_io::is_pause(&e) => Ok(Advance::Waiting),
+            Err(_) if self.reconnect()? => Ok(Advance::Moved),
             Err(e) => self.ended(&e),
         }
     }
@@ -272,6 +298,23 @@ impl Sender {
 
     fn check_deadline(&self) -> Result<()> {
         self.deadline.as_ref().map_or(Ok(()), |deadline| deadline.check(&self.shared))
+    }
+
+    /// Goes on over another connection, if the client has lost its address. Data that the old one still had are lost.
+    fn reconnect(&mut self) -> Result<bool> {
+        let (Some(mover), Some(deadline)) = (&self.mover, &self.deadline) else { return Ok(false) };
+        // Nothing of it shall be sent again from an address that is gone.
+        tcp_io::reset_on_close(&self.stream);
+        let StreamParams { options, connect_timeout_ns, .. } = &self.shared.params;
+        let preamble = Preamble { role: Role::Forward, index: 0 };
+        let stream = mover.reconnect(deadline.started_ns, |place, stop| {
+            let (stream, _) = connect::connect_with_preamble(place, options, preamble, *connect_timeout_ns, stop)?;
+            Ok(stream)
+        })?;
+        let Some(stream) = stream else { return Ok(false) };
+        self.stream = stream;
+        self.stall = Stall::default();
+        Ok(true)
     }
 
     /// The connection is gone: the receiver's way to end its window, unless that cannot be over yet.

@@ -1,7 +1,7 @@
 //! The serving side: takes the streams as they come, receives and sends on them.
 
 use std::collections::{BTreeMap, HashSet};
-use std::net::TcpStream;
+use std::net::{IpAddr, TcpStream};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -15,9 +15,12 @@ use crate::workloads::tcp::{Admit, AdmittingServer, Preamble, Role, Serve, Start
 use crate::{Cancel, Endpoint, Result, Server};
 
 /// Listens for the streams of a session.
-pub fn serve(endpoint: &Endpoint, params: StreamParams, cancel: &Cancel) -> Result<Box<dyn Server<ServerResult>>> {
+///
+/// # Arguments
+/// - `endpoints`: never empty; those after the first have the addresses to which the client may move.
+pub fn serve(endpoints: &[Endpoint], params: StreamParams, cancel: &Cancel) -> Result<Box<dyn Server<ServerResult>>> {
     let stop = Stop::new(cancel);
-    let server = start(endpoint, params, &stop);
+    let server = start(&endpoints[0], &endpoints[1..], params, &stop);
     if server.is_err() {
         // Threads may have been started before.
         stop.raise();
@@ -25,7 +28,12 @@ pub fn serve(endpoint: &Endpoint, params: StreamParams, cancel: &Cancel) -> Resu
     server
 }
 
-fn start(endpoint: &Endpoint, params: StreamParams, stop: &Stop) -> Result<Box<dyn Server<ServerResult>>> {
+fn start(
+    endpoint: &Endpoint,
+    further: &[Endpoint],
+    params: StreamParams,
+    stop: &Stop,
+) -> Result<Box<dyn Server<ServerResult>>> {
     let workers = Workers::new(stop);
     let options = params.options.clone();
     let connections = params.connections();
@@ -40,6 +48,7 @@ fn start(endpoint: &Endpoint, params: StreamParams, stop: &Stop) -> Result<Box<d
         waiting: BTreeMap::new(),
         taken: HashSet::new(),
         endpoint: endpoint.clone(),
+        further: further.iter().map(|endpoint| endpoint.peer).collect(),
         starter: workers.starter().clone(),
         params,
     };
@@ -50,6 +59,8 @@ fn start(endpoint: &Endpoint, params: StreamParams, stop: &Stop) -> Result<Box<d
 struct Streams {
     params: StreamParams,
     endpoint: Endpoint,
+    /// Addresses to which the client may move.
+    further: Vec<IpAddr>,
     starter: Starter,
     taken: HashSet<(bool, u16)>,
     receivers: Option<Receivers>,
@@ -62,7 +73,12 @@ impl Admit for Streams {
     fn expects(&self, preamble: Preamble) -> bool {
         let Some(is_forward) = is_forward(preamble.role) else { return false };
         let has_direction = if is_forward { self.params.direction.forward } else { self.params.direction.reverse };
-        has_direction && preamble.index < self.params.streams && !self.taken.contains(&(is_forward, preamble.index))
+        let is_new = self.params.reconnect || !self.taken.contains(&(is_forward, preamble.index));
+        has_direction && preamble.index < self.params.streams && is_new
+    }
+
+    fn knows(&self, address: IpAddr) -> bool {
+        self.further.contains(&address)
     }
 
     fn admit(&mut self, preamble: Preamble, stream: TcpStream) {
@@ -99,14 +115,19 @@ pub struct ServerResult {
 impl Streams {
     fn start(&mut self, preamble: Preamble, stream: TcpStream) -> Result<()> {
         let Some(is_forward) = is_forward(preamble.role) else { return Ok(()) };
-        self.taken.insert((is_forward, preamble.index));
+        let is_first = self.taken.insert((is_forward, preamble.index));
         if let (true, Some(receivers)) = (is_forward, &mut self.receivers) {
-            return receivers.add(preamble.index, stream);
+            if is_first {
+                return receivers.add(preamble.index, stream);
+            }
+            receivers.renew(stream);
+            return Ok(());
         }
         self.waiting.insert(preamble.index, stream);
         if self.waiting.len() == usize::from(self.params.streams) {
             let streams = std::mem::take(&mut self.waiting).into_values().collect();
-            self.senders = Some(Senders::start(&self.starter, &self.params, &self.endpoint, Role::Reverse, streams)?);
+            self.senders =
+                Some(Senders::start(&self.starter, &self.params, &self.endpoint, Role::Reverse, streams, None)?);
         }
         Ok(())
     }

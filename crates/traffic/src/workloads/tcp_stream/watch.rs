@@ -2,7 +2,6 @@
 //! ends with the streams.
 
 use std::io;
-use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
@@ -12,6 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use sixbench_measure::{clock, cpu};
 
+use super::moving::Connections;
 use crate::progress::{Progress, Sending};
 use crate::workloads::cpu_watch::{Edges, sample_due_ns, wait_until};
 use crate::workloads::tcp::info::TcpInfo;
@@ -26,13 +26,13 @@ impl Watch {
     /// Starts waiting for the first write, which [`Edges`] reports; when all of those are dropped, the window is over.
     /// Samples are noted in `progress`.
     pub fn start(
-        sockets: Vec<Arc<TcpStream>>,
+        streams: Vec<Arc<Connections>>,
         warmup_ns: u64,
         interval_ns: u64,
         progress: Progress,
     ) -> io::Result<(Self, Edges)> {
         let (edges, started) = mpsc::channel();
-        let watching = Watching { sockets, started, warmup_ns, interval_ns, progress };
+        let watching = Watching { streams, started, warmup_ns, interval_ns, progress };
         let thread = thread::Builder::new().name("tcp-watch".into()).spawn(move || watching.run())?;
         Ok((Self(thread), edges))
     }
@@ -70,7 +70,7 @@ struct Columns {
 }
 
 struct Watching {
-    sockets: Vec<Arc<TcpStream>>,
+    streams: Vec<Arc<Connections>>,
     started: mpsc::Receiver<u64>,
     warmup_ns: u64,
     interval_ns: u64,
@@ -125,7 +125,7 @@ impl Watching {
     }
 
     fn combined(&self) -> Combined {
-        Combined::of(&self.sockets.iter().filter_map(|socket| TcpInfo::of(&**socket).ok()).collect::<Vec<_>>())
+        Combined::of(&self.streams.iter().flat_map(|stream| stream.infos()).collect::<Vec<_>>())
     }
 }
 

@@ -1,0 +1,76 @@
+//! The migration of a connection (RFC 9000 section 9): its client loses an address and goes on from the next one.
+
+use std::sync::{Arc, Weak};
+use std::thread;
+
+use quinn::Endpoint;
+use sixbench_measure::clock;
+use sixbench_traffic::cancel::PATIENCE;
+use sixbench_traffic::moving::{AddressChanges, Move, Places};
+use sixbench_traffic::socket::Buffers;
+use sixbench_traffic::{Error, Result};
+use tokio::sync::Notify;
+
+use crate::failure::Failure;
+use crate::quic::{self, MarkCount};
+
+/// Moves the endpoint of a client whenever its address is lost.
+pub struct Mover<'a> {
+    /// Absent for a client that stays where it is.
+    moving: Option<Moving<'a>>,
+    /// The moves so far.
+    pub moves: Vec<Move>,
+}
+
+struct Moving<'a> {
+    quic: &'a Endpoint,
+    marks: &'a MarkCount,
+    buffers: Buffers,
+    places: Places,
+    /// Notified of each change of links and addresses.
+    changed: Arc<Notify>,
+}
+
+impl<'a> Mover<'a> {
+    /// One for a client that stays where it is.
+    pub fn still() -> Self {
+        Self { moving: None, moves: Vec::new() }
+    }
+
+    /// One for a client with several places, in this thread's runtime.
+    pub fn new(quic: &'a Endpoint, marks: &'a MarkCount, buffers: Buffers, places: Places) -> Result<Self> {
+        let (changes, changed) = (AddressChanges::open()?, Arc::new(Notify::new()));
+        let notified = Arc::downgrade(&changed);
+        thread::Builder::new()
+            .name("address-watch".into())
+            .spawn(move || notify(&changes, &notified))
+            .map_err(|e| Error::system("starting to watch the addresses of a client", "clone", e))?;
+        Ok(Self { moving: Some(Moving { quic, marks, buffers, places, changed }), moves: Vec::new() })
+    }
+
+    /// Moves the endpoint whenever its address is lost; ends where it could not.
+    pub async fn watch(&mut self, started_ns: u64) -> Failure {
+        let Some(moving) = &mut self.moving else { return std::future::pending().await };
+        loop {
+            // It may have been lost before this began to wait.
+            while let Some(from) = moving.places.leave_lost() {
+                let place = moving.places.present();
+                if let Err(error) = quic::rebind(moving.quic, place, moving.buffers, moving.marks) {
+                    return Failure::new("not-moved", error.to_string());
+                }
+                let t_ns = clock::monotonic_ns() - started_ns;
+                self.moves.push(Move { t_ns, from, to: place.address.ip() });
+            }
+            moving.changed.notified().await;
+        }
+    }
+}
+
+/// Passes the kernel's notices on, until nobody waits for them.
+fn notify(changes: &AddressChanges, notified: &Weak<Notify>) {
+    while let Some(notified) = notified.upgrade() {
+        if changes.wait(PATIENCE) {
+            notified.notify_one();
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Connections of a client that moves: made anew at the client, and one in place of the other at the server.
+
+use std::net::{IpAddr, Shutdown, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+
+use sixbench_measure::clock;
+
+use crate::cancel::{PATIENCE, Stop};
+use crate::moving::{AddressChanges, Move, Places};
+use crate::workloads::tcp::info::TcpInfo;
+use crate::{Endpoint, Error, Result};
+
+/// The present connection of a stream, and those before it.
+pub struct Connections(Mutex<Held>);
+
+struct Held {
+    present: Arc<TcpStream>,
+    /// The last state of those before.
+    past: Vec<TcpInfo>,
+}
+
+impl Connections {
+    /// A stream's first connection.
+    pub fn new(stream: TcpStream) -> Self {
+        Self(Mutex::new(Held { present: Arc::new(stream), past: Vec::new() }))
+    }
+
+    /// The present one. Whoever keeps it keeps it open.
+    pub fn present(&self) -> Arc<TcpStream> {
+        Arc::clone(&lock(&self.0).present)
+    }
+
+    /// `TCP_INFO` of all of them.
+    pub fn infos(&self) -> Vec<TcpInfo> {
+        let held = lock(&self.0);
+        held.past.iter().cloned().chain(TcpInfo::of(&*held.present).ok()).collect()
+    }
+
+    /// Puts another connection in place of the present one.
+    fn replace(&self, stream: Arc<TcpStream>) {
+        let mut held = lock(&self.0);
+        let past = TcpInfo::of(&*held.present).ok().map(|info| TcpInfo { is_sending: false, ..info });
+        held.past.extend(past);
+        held.present = stream;
+    }
+}
+
+/// A client's side: where its stream is, and where it goes next.
+pub struct Mover {
+    stop: Stop,
+    connections: Arc<Connections>,
+    state: Mutex<State>,
+}
+
+struct State {
+    places: Places,
+    /// The address that was lost, until there is another connection.
+    lost: Option<IpAddr>,
+    moves: Vec<Move>,
+}
+
+impl Mover {
+    /// Watches the place of a stream, in a thread that ends with this. Where the place is lost, the stream's connection
+    /// is shut down, so that its sender sees an error.
+    pub fn start(places: Places, connections: &Arc<Connections>, stop: &Stop) -> Result<Arc<Self>> {
+        let changes = AddressChanges::open()?;
+        let mover = Arc::new(Self {
+            stop: stop.clone(),
+            connections: Arc::clone(connections),
+            state: Mutex::new(State { places, lost: None, moves: Vec::new() }),
+        });
+        let watched = Arc::downgrade(&mover);
+        thread::Builder::new()
+            .name("address-watch".into())
+            .spawn(move || watch(&watched, &changes))
+            .map_err(|e| Error::system("starting to watch the addresses of a client", "clone", e))?;
+        Ok(mover)
+    }
+
+    /// Makes another connection from the next place, if the present one was lost, and replaces the old one by it.
+    ///
+    /// # Arguments
+    /// - `connect`: makes it.
+    pub fn reconnect(
+        &self,
+        first_write_ns: u64,
+        connect: impl Fn(&Endpoint, &Stop) -> Result<TcpStream>,
+    ) -> Result<Option<Arc<TcpStream>>> {
+        let (from, place) = {
+            let mut state = lock(&self.state);
+            let Some(from) = state.lost.take() else { return Ok(None) };
+            (from, state.places.present().clone())
+        };
+        let stream = Arc::new(connect(&place, &self.stop)?);
+        self.connections.replace(Arc::clone(&stream));
+        let t_ns = clock::monotonic_ns().saturating_sub(first_write_ns);
+        let mut state = lock(&self.state);
+        state.moves.push(Move { t_ns, from, to: place.address.ip() });
+        Ok(Some(stream))
+    }
+
+    /// The moves so far.
+    pub fn moves(&self) -> Vec<Move> {
+        lock(&self.state).moves.clone()
+    }
+
+    fn look(&self) {
+        let mut state = lock(&self.state);
+        if let Some(from) = state.places.leave_lost() {
+            state.lost.get_or_insert(from);
+            // Where it is gone already, its sender knows.
+            let _ = self.connections.present().shutdown(Shutdown::Both);
+        }
+    }
+}
+
+fn watch(mover: &Weak<Mover>, changes: &AddressChanges) {
+    while let Some(mover) = mover.upgrade() {
+        mover.look();
+        if mover.stop.is_raised() {
+            return;
+        }
+        drop(mover);
+        changes.wait(PATIENCE);
+    }
+}
+
+/// A server's side: the connection that comes in place of the present one.
+#[derive(Default)]
+pub struct Renewal {
+    state: Mutex<Renewed>,
+    is_renewed: Condvar,
+}
+
+#[derive(Default)]
+struct Renewed {
+    /// The present one, which its receiver holds.
+    present: Weak<TcpStream>,
+    next: Option<TcpStream>,
+}
+
+impl Renewal {
+    /// Notes the present connection.
+    pub fn hold(&self, present: &Arc<TcpStream>) {
+        lock(&self.state).present = Arc::downgrade(present);
+    }
+
+    /// Offers another connection, and wakes the receiver of the present one.
+    pub fn offer(&self, stream: TcpStream) {
+        let mut state = lock(&self.state);
+        state.next = Some(stream);
+        if let Some(present) = state.present.upgrade() {
+            // Where it is gone already, its receiver waits for the other one.
+            let _ = present.shutdown(Shutdown::Read);
+        }
+        self.is_renewed.notify_all();
+    }
+
+    /// The next connection, waited for as long as blocking calls may.
+    pub fn wait(&self) -> Option<TcpStream> {
+        let state = lock(&self.state);
+        let waited = self.is_renewed.wait_timeout_while(state, PATIENCE, |state| state.next.is_none());
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        state.next.take()
+    }
+}
+
+fn lock<T>(cell: &Mutex<T>) -> MutexGuard<'_, T> {
+    cell.lock().unwrap_or_else(PoisonError::into_inner)
+}
