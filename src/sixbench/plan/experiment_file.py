@@ -87,10 +87,7 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
     reader.finish()
     between = _read_between(reader, data, network)
     _check_nodes(reader, network, paths)
-    for name in factors.unused():
-        reader.problem(
-            ("factors", name), f"the factor ${name} is declared, but nothing refers to it; use it or leave it out"
-        )
+    _note_unused(reader, factors)
     reader.finish()
     if read.get("aa"):
         paths.append(aa_path(next(path for path in paths if path.name == baseline), {path.name for path in paths}))
@@ -127,6 +124,13 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
         pages=pages,
         kernels=kernels,
     )
+
+
+def _note_unused(reader: Reader, factors: Factors) -> None:
+    for name in factors.unused():
+        reader.problem(
+            ("factors", name), f"the factor ${name} is declared, but nothing refers to it; use it or leave it out"
+        )
 
 
 def _note_missing(reader: Reader, data: Mapping[str, Any]) -> None:
