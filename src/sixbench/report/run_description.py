@@ -169,7 +169,7 @@ def _emulated(environment: Environment) -> str:
     return f" ({guest.emulator}, {guest.accelerator}{seed})"
 
 
-def method(run: Run, findings: Sequence[Finding]) -> str:
+def method(run: Run, findings: Sequence[Finding] = ()) -> str:
     """The statistics in a paragraph, and the meaning of the marks beside the theory of these findings."""
     experiment = run.manifest.experiment
     if run.manifest.procedure is not None:
