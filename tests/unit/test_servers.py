@@ -209,6 +209,13 @@ def test_nothing_that_can_be_measured_is_said_before_anything_is_written() -> No
         with_offered_only(planned, take_survey(cast(Any, agent), planned))
 
 
+def test_names_without_a_network_are_not_looked_up_for_ever() -> None:
+    agent = RecordedAgent(names={"www.example.org": {"A": "no-route", "AAAA": "no-route"}})
+    planned = experiment("www.example.org", workloads="[dns, tcp-connect]")
+    with pytest.raises(CapabilityError, match=r"its name has no address here \(no-route\)"):
+        with_offered_only(planned, take_survey(cast(Any, agent), planned))
+
+
 def test_a_server_that_answers_nothing_keeps_one_workload_that_shows_it() -> None:
     outcomes = {(name, address): "silence" for name in ("tcp-connect", "tls", "ping") for address in (V4, V6)}
     agent = RecordedAgent(names=NAMES, outcomes=outcomes)

@@ -214,6 +214,7 @@ SECTIONS: tuple[ReportSection, ...] = (
         name="servers",
         part="paths",
         tables=lambda data: [servers.servers_table(data.run), servers.routes_table(data.run)],
+        brief=lambda data: servers.brief_table(data.run),
         entries="servers",
         about="All trials of a family go to one address, which was pinned before the first trial. A workload that no "
         "family of a server offers has no trials.",

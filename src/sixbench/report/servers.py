@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..model.server import SERVER_COLUMN
@@ -37,6 +37,8 @@ _SHORT: Mapping[PathKind, str] = {
 }
 
 MOST_SENTENCES = 200
+MOST_BRIEF = 12
+"""Servers that a terminal has room for."""
 HTTP_3 = http.KIND.offer_name({http.HTTP_VERSION.column: "3"})
 _UNANSWERED = {"ping": "echo requests unanswered", "dns": "look-ups unanswered", "quic-connect": "UDP unanswered"}
 """Words for silence, by workload; of those over TCP it is the SYN."""
@@ -125,6 +127,17 @@ def servers_table(run: Run) -> Table | None:
             ],
         )
     )
+
+
+def brief_table(run: Run) -> Table | None:
+    """The table of servers for a terminal: of many servers, those alone that something was left out of."""
+    table = servers_table(run)
+    survey = survey_of(run)
+    if table is None or survey is None or len(survey.servers) <= MOST_BRIEF:
+        return table
+    odd = {server.label for server in survey.servers if server.left_out}
+    rows = [row for row in table.rows if row[0] in odd]
+    return replace(table, title=f"Servers, {len(rows)} of {len(survey.servers)}", rows=rows) if rows else None
 
 
 def _address_words(entry: ServerAddresses | None) -> str:

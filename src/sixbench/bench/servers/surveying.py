@@ -290,7 +290,8 @@ def _why_left_out(combination: Combination, surveyed: SurveyedServer, cannot: Ma
     """The reason why a combination has no trials, in words. None: it has some. A workload that a server answers in one
     family has trials in both."""
     if _use(combination).needs_name:
-        return None
+        is_reachable = any(entry.is_reachable for entry in surveyed.families.values())
+        return None if is_reachable else _why_unreachable(surveyed)
     outcomes = surveyed.offers.get(offer_key(combination), {})
     if not outcomes:
         return _why_unreachable(surveyed)
