@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from lab.experiments import Finished, read, run
+from lab.experiments import Finished, read, run, wrong
 
 from sixbench.agent import AgentHub
 from sixbench.bench.events import Events
@@ -34,8 +34,8 @@ paths: {ipv4: native4, ipv6: native6}
 """
 WORKLOADS = """
 workloads:
-  - {quic-stream: {migrate: true, duration: 2s, warmup: 0s}}
-  - {tcp-stream: {reconnect: true, duration: 2s, warmup: 0s}}
+  - {quic-stream: {migrate: true, duration: 3s, warmup: 0s}}
+  - {tcp-stream: {reconnect: true, duration: 3s, warmup: 0s}}
 """
 ADDRESSES = {
     "ipv4": ("198.18.0.1", "198.18.1.1"),
@@ -45,14 +45,15 @@ ADDRESSES = {
 
 def trials(hub: AgentHub, directory: Path, takes: str) -> Finished:
     """Two blocks, so that each trial but the first begins in a network of which something was taken before."""
-    event = f"events: [{{at: 500ms, link: h1-r1, takes: {takes}}}]\n"
+    event = f"events: [{{at: 1s, link: h1-r1, takes: {takes}}}]\n"
     return run(hub, f"{TOPOLOGY}{event}{WORKLOADS}blocks: 2\n", directory / "run")
 
 
 @pytest.mark.parametrize("takes", ["link", "addresses"])
 def test_streams_go_on_from_the_next_address_over_the_other_link(hub: AgentHub, tmp_path: Path, takes: str) -> None:
     finished = trials(hub, tmp_path, takes)
-    assert [trial.status for trial in finished.trials] == ["ok"] * 8, [trial.reasons for trial in finished.trials]
+    assert len(finished.trials) == 8
+    assert wrong(finished.trials) == []
     for trial in finished.trials:
         [event] = trial.evidence.events or ()
         assert (event.link, event.takes, event.failed) == ("h1-r1", takes, None)
@@ -96,7 +97,7 @@ def test_the_client_has_back_what_an_event_took(hub: AgentHub) -> None:
 
 
 def test_a_trial_that_did_not_move_does_not_count(hub: AgentHub, monkeypatch: pytest.MonkeyPatch) -> None:
-    event = "events: [{at: 500ms, link: h1-r1, takes: addresses}]\n"
+    event = "events: [{at: 1s, link: h1-r1, takes: addresses}]\n"
     experiment = read(hub, f"{TOPOLOGY}{event}{WORKLOADS}blocks: 1\n")
     laboratories = Laboratories(hub, experiment)
     # Nothing is taken, and the event says that it was.

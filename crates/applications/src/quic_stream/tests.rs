@@ -71,15 +71,18 @@ fn move_once(server: &str, client: [&str; 2], bits: u8) {
         ip(&format!("address add {address}/{bits} dev lo{}", if bits == 128 { " nodad" } else { "" }));
     }
     let [server, first, second]: [IpAddr; 3] = [server, client[0], client[1]].map(|address| address.parse().unwrap());
-    let params = json!({"duration_ns": SECOND_NS * 3 / 2, "migrate": true, "timeout_ns": 30 * SECOND_NS});
+    let params = json!({"duration_ns": 4 * SECOND_NS, "migrate": true, "timeout_ns": 30 * SECOND_NS});
     let of_server = [first, second].map(|peer| Endpoint { peer, ..endpoint(server, 0, None) });
     let serving = QuicStream.serve_at(&of_server, &params, &Cancel::default()).unwrap();
     let (port, certificate) = (serving.port(), serving.certificate().cloned());
     let of_client =
         [first, second].map(|address| Endpoint { peer: server, ..endpoint(address, port, certificate.clone()) });
     let lost = format!("address del {first}/{bits} dev lo");
+    let progress = of_server[0].progress.clone();
     let losing = thread::spawn(move || {
-        thread::sleep(Duration::from_millis(300));
+        while json!(progress.tally())["first_ns"].is_null() {
+            thread::sleep(Duration::from_millis(10));
+        }
         ip(&lost);
     });
     let sent = QuicStream.run_at(&of_client, &params, &Cancel::default()).unwrap();

@@ -26,13 +26,16 @@ fn move_once(server: &str, client: [&str; 2], bits: u8) {
         ip(&format!("address add {address}/{bits} dev lo{}", if bits == 128 { " nodad" } else { "" }));
     }
     let [server, first, second]: [IpAddr; 3] = [server, client[0], client[1]].map(|address| address.parse().unwrap());
-    let params = json!({"duration_ns": 1_500 * MS, "reconnect": true});
+    let params = json!({"duration_ns": 4_000 * MS, "reconnect": true});
     let of_server = [first, second].map(|peer| Endpoint { peer, ..endpoint(server, 0) });
     let serving = workload(NAME).serve_at(&of_server, &params, &Cancel::default()).unwrap();
     let of_client = [first, second].map(|address| Endpoint { peer: server, ..endpoint(address, serving.port()) });
     let lost = format!("address del {first}/{bits} dev lo");
+    let progress = of_server[0].progress.clone();
     let losing = thread::spawn(move || {
-        thread::sleep(Duration::from_millis(300));
+        while json!(progress.tally())["first_ns"].is_null() {
+            thread::sleep(Duration::from_millis(10));
+        }
         ip(&lost);
     });
     let sent = workload(NAME).run_at(&of_client, &params, &Cancel::default()).unwrap();
