@@ -407,6 +407,22 @@ def test_the_experiment_of_the_command_line_is_read() -> None:
     assert read.statistics.pool == "server"
 
 
+@pytest.mark.parametrize(
+    ("addresses", "mine"),
+    [
+        ({"A": ["192.168.1.20"], "AAAA": ["fd00::20"]}, True),
+        ({"A": ["192.168.1.20"], "AAAA": []}, True),
+        ({"A": ["8.8.8.8"], "AAAA": ["fd00::20"]}, False),
+        ({"A": ["8.8.8.8"], "AAAA": ["2600::1"]}, False),
+    ],
+)
+def test_servers_with_private_addresses_alone_are_mine(addresses: dict[str, list[str]], mine: bool) -> None:
+    agent = RecordedAgent(names={"www.example.org": addresses})
+    run = measured(agent, experiment("www.example.org"))
+    assert survey_of(run).servers[0].mine == mine
+    assert {request.mine for request in agent.asked if request.op == "tcp-connect"} == {True if mine else None}
+
+
 def test_hundreds_of_servers_are_one_experiment() -> None:
     names = [server_of(f"s{number}.example") for number in range(900)]
     read = read_experiment(parse_yaml(text_of(ReachOptions(servers=tuple(names))), "the command line"), MECHANISMS)

@@ -93,7 +93,7 @@ def reach(
     """Compare IPv4 and IPv6 to servers that you do not control.
 
     It takes two minutes and needs neither root nor anything at the other end. A server gets one connection a second at
-    most, and 1 MiB is read of an object. With --mine there is no such limit.
+    most, or more with --mine, and 1 MiB is read of an object.
     """
     from ..plan.reach_experiment import ReachOptions, read_list, server_of, text_of, without_repeats
     from .run_command import run_to_servers

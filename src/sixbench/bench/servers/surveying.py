@@ -156,11 +156,9 @@ class _Surveying:
         """The server as it answers now."""
         server = resolved.server
         combinations = self._combinations.get(server.label, [])
-        mine = server.mine or any(
-            ip_address(address.partition("%")[0]).is_private
-            for addresses in resolved.addresses.values()
-            for address in addresses[:1]
-        )
+        firsts = [addresses[0] for addresses in resolved.addresses.values() if addresses]
+        are_private = [ip_address(address.partition("%")[0]).is_private for address in firsts]
+        mine = server.mine or (bool(are_private) and all(are_private))
         families = {
             family_name(family): self._family(family, resolved, combinations, mine) for family in resolved.addresses
         }
