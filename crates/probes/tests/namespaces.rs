@@ -377,3 +377,51 @@ fn an_ordinary_user_sees_where_the_machine_stands() {
         assert_eq!((&interface["kind"], &interface["type"]), (&json!("veth"), &json!(1)));
     });
 }
+
+#[test]
+#[ignore = "needs root"]
+fn a_report_of_packet_too_big_about_another_packet_is_not_believed() {
+    in_namespace(|| {
+        let network = Network::new(1_500, 1_500);
+        // Somebody answers each datagram by Fragmentation Needed about another payload of the same flow.
+        network.router.run(&["ip", "route", "add", "blackhole", "203.0.113.0/24"]);
+        let socket = network.router.within(|| {
+            let socket = sixbench_packet::open().unwrap();
+            let index = nix::net::if_::if_nametoindex("r0").unwrap();
+            sixbench_packet::bind(&socket, index, libc::ETH_P_IP as u16).unwrap();
+            socket
+        });
+        let raw = network.router.within(|| {
+            let protocol = Some(socket2::Protocol::ICMPV4);
+            socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::RAW, protocol).unwrap()
+        });
+        let liar = thread::spawn(move || {
+            let (mut batch, mut lies) = (ReceiveBatch::new(1, 2_000), 0);
+            while lies < 2 {
+                if batch.receive_ready(socket.as_fd()).is_err() {
+                    thread::yield_now();
+                    continue;
+                }
+                for frame in batch.datagrams().map(|datagram| datagram.bytes) {
+                    // An Ethernet header, one of IPv4 without options, and one of UDP.
+                    let Some(quoted) = frame.get(14..90).filter(|packet| packet[9] == 17) else { continue };
+                    let mut quoted = quoted.to_vec();
+                    quoted[28 + 6] ^= 1;
+                    let mut message = [&[3, 4, 0, 0, 0, 0][..], &576_u16.to_be_bytes(), &quoted].concat();
+                    let sum = message.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum::<u32>();
+                    let folded = !((sum & 0xffff) + (sum >> 16)) as u16;
+                    message[2..4].copy_from_slice(&folded.to_be_bytes());
+                    let client: std::net::SocketAddr = "198.51.100.2:0".parse().unwrap();
+                    raw.send_to(&message, &client.into()).unwrap();
+                    lies += 1;
+                }
+            }
+        });
+        let result = path_mtu_of("203.0.113.1", "udp", IMPATIENT_NS);
+        assert_eq!((&result["outcome"], &result["reports"]), (&json!("silence"), &json!([])), "{result}");
+        let silence = json!({"bytes": 1_280, "outcome": "silence"});
+        assert_eq!(result["probes"], json!([silence, silence]));
+        // There were two lies.
+        liar.join().unwrap();
+    });
+}
