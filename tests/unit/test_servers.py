@@ -460,3 +460,20 @@ def test_intervals_hold_the_truth_as_often_as_they_say(ipv6_ms: float) -> None:
     # Four standard errors of a share of 95 %, and three of 5 %, in 300.
     assert 0.9 <= held <= 0.99
     assert called_different <= 0.09 if truth == 1 else called_different >= 0.95
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("192.0.2.9", "hidden"),
+        ("2001:db8:5::/48", "hidden"),
+        ("192.0.2.7%eth0", "hidden"),
+        ("::ffff:192.0.2.7", "hidden"),
+        ("binding 2001:db8:5:6::2: no such address", "binding hidden: no such address"),
+        ("from 192.0.2.1:443 to 198.51.100.2:80", "from hidden:443 to 198.51.100.2:80"),
+        ("[2001:db8:5::9]:443, then 2001:db8:6::9.", "[hidden]:443, then 2001:db8:6::9."),
+        ("12:30:45 by 1.2.3", "12:30:45 by 1.2.3"),
+    ],
+)
+def test_addresses_of_this_machine_are_hidden_within_texts(text: str, shown: str) -> None:
+    assert Hiding(["192.0.2.7", "2001:db8:5:6::1%eth0"]).text(text) == shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any
@@ -11,6 +12,9 @@ from ...model.survey import Survey
 HIDDEN = "hidden"
 LEAST_BITS = {4: 24, 6: 48}
 """The prefix that a network at its customer's is known by: the site's (RFC 6177)."""
+
+_WRITTEN_ADDRESS = re.compile(r"(?<![\w.:])(?:[0-9A-Fa-f:]*:[0-9A-Fa-f:.]+|\d+(?:\.\d+){3})(?:%\w+)?(?:/\d+)?")
+"""A word of a text that may be an address, with its interface and the length of a prefix."""
 
 
 class Hiding:
@@ -27,12 +31,22 @@ class Hiding:
             self._networks.add(ip_network(f"{address}/{LEAST_BITS[address.version]}", strict=False))
 
     def text(self, text: str) -> str:
-        """A text, or `hidden` where it is an address of these networks, with or without a prefix's length."""
+        """A text in which `hidden` stands for each address of these networks, with or without a prefix's length."""
+        return _WRITTEN_ADDRESS.sub(lambda match: self._word(match[0]), text)
+
+    def _word(self, word: str) -> str:
+        written = word.rstrip(":.")
         try:
-            address = ip_address(text.partition("%")[0].partition("/")[0])
+            address = ip_address(written.partition("%")[0].partition("/")[0])
         except ValueError:
-            return text
-        return HIDDEN if any(address in network for network in self._networks) else text
+            return self._of_socket(word)
+        address = getattr(address, "ipv4_mapped", None) or address
+        return HIDDEN + word[len(written) :] if any(address in network for network in self._networks) else word
+
+    def _of_socket(self, word: str) -> str:
+        """A word that is an IPv4 address with a port, or none."""
+        host, colon, port = word.partition(":")
+        return f"{self._word(host)}{colon}{port}" if colon and "." in host and ":" not in port else word
 
     def value(self, value: Any) -> Any:
         """JSON with all its texts so."""

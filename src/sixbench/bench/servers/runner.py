@@ -112,31 +112,27 @@ class ServerRunner:
             mine=surveyed.mine,
             resolver=self.experiment.resolver,
         )
+        hiding = self._hiding_of(agent) if self.experiment.hides_addresses else Hiding([])
         try:
             self._warm_up(agent, trial, target)
             probed = prober.ask(agent, target, params)
         except AgentError as error:
-            return replace(record, status="failed", reasons=[Reason(kind=ReasonKind.AGENT_FAILED, text=str(error))])
+            reason = Reason(kind=ReasonKind.AGENT_FAILED, text=hiding.text(str(error)))
+            return replace(record, status="failed", reasons=[reason])
         self.failures.note(trial.combination.name, trial.path.name, probed)
         measured = prober.measurements(params, probed)
         reasons = [*measured.invalid, *_reasons(probed, entry)]
         status: Status = "invalid" if reasons else "ok"
-        result = probed.result
-        client: str | None = probed.source or entry.source
-        if self.experiment.hides_addresses:
-            hiding = self._hiding_of(agent)
-            result = hiding.value(result)
-            client = None if client is None else hiding.text(client)
-        notes = [*measured.notes, *_stray_notes(probed)]
+        client = probed.source or entry.source
         return replace(
             record,
             status=status,
             reasons=reasons,
-            notes=notes,
+            notes=[hiding.text(note) for note in (*measured.notes, *_stray_notes(probed))],
             metrics=measured.metrics,
             histograms=measured.histograms,
-            evidence=Evidence(proved=False, client=client, server=target.address),
-            client=result,
+            evidence=Evidence(proved=False, client=client and hiding.text(client), server=target.address),
+            client=hiding.value(probed.result),
         )
 
 
