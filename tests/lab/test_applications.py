@@ -321,16 +321,20 @@ workloads:
   - quic-stream: {duration: 2s, warmup: 50ms}
 """
 """A link with a short queue, so that each step of the search takes no longer than a few milliseconds."""
+SEARCHED_WITHIN = 20
+"""Bytes. A probe that the full queue drops three times counts as too large. At one of the last steps that ends a search
+so much before the largest size at most."""
 
 
 def test_quic_finds_the_largest_datagram_of_each_path(hub: AgentHub, tmp_path: Path) -> None:
     trials = run(hub, TUNNEL, tmp_path / "run").trials
     assert wrong(trials) == []
-    sizes = {trial.path: trial.metrics["datagram_size_bytes"] for trial in trials}
-    assert sizes == {path: MTU - header_bytes for path, header_bytes in HEADER_BYTES.items()}
-    assert all(0 < trial.metrics["goodput_bps"] < 20e6 for trial in trials)
-    assert [trial.theory["datagram_size_bytes"] for trial in trials] == [sizes[trial.path] for trial in trials]
+    assert {trial.path for trial in trials} == HEADER_BYTES.keys()
     for trial in trials:
+        largest_bytes = MTU - HEADER_BYTES[trial.path]
+        assert trial.theory["datagram_size_bytes"] == largest_bytes
+        assert largest_bytes - SEARCHED_WITHIN < trial.metrics["datagram_size_bytes"] <= largest_bytes
+        assert 0 < trial.metrics["goodput_bps"] < 20e6
         settled_ns = trial.metrics.get("datagram_settled_ns")
         assert settled_ns is None or settled_ns >= trial.metrics["datagram_search_ns"]
         assert (trial.server["connections"], trial.server["ecn"]["not_ect"]) == (1, 0)
