@@ -71,14 +71,19 @@ fn is_open(stream: &TcpStream) -> bool {
 const OPENING_TIME: Duration = Duration::from_secs(2);
 const MAX_ATTEMPTS: usize = 30;
 
-/// The server's answer to a client that comes when the server is under load. A crowd that the server has sent away in
-/// the meantime, because this machine was busy for longer than it waits, proves nothing: another one comes.
+/// The server's answer to a client that comes when the server is under load.
+///
+/// The server has several queues, so a client may come in before a crowd that has come earlier: the client waits until
+/// the server has refused another one. A crowd that the server has sent away in the meantime, because this machine was
+/// busy for longer than it waits, proves nothing: another one comes.
 fn answer_under_load(server: &Server, from: [u8; 4], cookie: &[u8; COOKIE_BYTES]) -> (u8, Option<[u8; COOKIE_BYTES]>) {
     for _ in 0..MAX_ATTEMPTS {
-        // There are more of them than it takes: the kernel may hand the server some of them after the client.
         let crowd: Vec<_> = (0..2 * LOAD).map(|number| dial_from(server, [127, 0, 9 + number as u8, 1])).collect();
+        let is_there = || crowd.iter().all(is_open);
+        let refuses = || answer(dial_from(server, [127, 0, 0, 99]), &[0; COOKIE_BYTES]).0 == RETRY;
+        while is_there() && !refuses() {}
         let answer = answer(dial_from(server, from), cookie);
-        if crowd.iter().all(is_open) {
+        if is_there() {
             return answer;
         }
     }
