@@ -50,8 +50,8 @@ fn answer(mut stream: TcpStream, cookie: &[u8; COOKIE_BYTES]) -> (u8, Option<[u8
     stream.read_exact(&mut head).expect("an answer");
     assert_eq!(&head[..6], b"SIXB\x02\x00");
     let mut cookie = [0; COOKIE_BYTES];
-    let with_cookie = stream.read_exact(&mut cookie).is_ok_and(|()| head[6] == RETRY);
-    (head[6], with_cookie.then_some(cookie))
+    let has_cookie = head[6] == RETRY && stream.read_exact(&mut cookie).is_ok();
+    (head[6], has_cookie.then_some(cookie))
 }
 
 fn code(stream: &mut TcpStream) -> u8 {
