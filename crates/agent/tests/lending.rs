@@ -239,7 +239,9 @@ fn what_others_need_is_refused() {
 fn what_a_program_listens_at_is_refused() {
     let Some(mut machine) = machine() else { return };
     let mut listens = Command::new("nsenter");
-    listens.arg(format!("--net=/proc/{}/ns/net", machine.pid())).args(["tcpdump", "-i", "e1", "-w", "/dev/null"]);
+    listens.arg(format!("--net=/proc/{}/ns/net", machine.pid()));
+    // It would give the file to the user that it becomes, and the file is the machine's device.
+    listens.args(["tcpdump", "-Z", "root", "-i", "e1", "-w", "/dev/null"]);
     let mut listening = listens.stderr(Stdio::null()).spawn().expect("it starts");
     let until = Instant::now() + PATIENCE;
     while !machine.exec(&["ss", "-H", "-n", "-0"]).contains(":e1 ") {
