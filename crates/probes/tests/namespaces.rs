@@ -408,7 +408,8 @@ fn a_report_of_packet_too_big_about_another_packet_is_not_believed() {
                     let mut quoted = quoted.to_vec();
                     quoted[28 + 6] ^= 1;
                     let mut message = [&[3, 4, 0, 0, 0, 0][..], &576_u16.to_be_bytes(), &quoted].concat();
-                    let sum = message.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum::<u32>();
+                    let sum =
+                        message.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum::<u32>();
                     let folded = !((sum & 0xffff) + (sum >> 16)) as u16;
                     message[2..4].copy_from_slice(&folded.to_be_bytes());
                     let client: std::net::SocketAddr = "198.51.100.2:0".parse().unwrap();
