@@ -7,6 +7,10 @@ const COMMON_BYTES: [u32; 17] = [
     9_000,
 ];
 
+/// Reports of routers that are followed: more narrow links than a path has. Who reports more often only prolongs the
+/// search.
+const MAX_REPORTS: u32 = 8;
+
 /// The fate of a probe of a size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
@@ -28,12 +32,14 @@ pub struct Search {
     least: u32,
     /// The size to try next, where somebody has named one.
     named: Option<u32>,
+    /// Number of sizes that routers may still name.
+    reports_left: u32,
 }
 
 impl Search {
     /// A search between two sizes; `least` is at most `most`.
     pub fn new(least: u32, most: u32) -> Self {
-        Self { good: None, bad: most.saturating_add(1), least, named: Some(most) }
+        Self { good: None, bad: most.saturating_add(1), least, named: Some(most), reports_left: MAX_REPORTS }
     }
 
     /// The largest packet that arrived so far.
@@ -63,14 +69,17 @@ impl Search {
     pub fn note(&mut self, size: u32, fate: Fate) {
         match fate {
             Fate::Arrived => {
-                self.good = Some(self.good.map_or(size, |good| good.max(size)));
-                // One byte more tells whether the link's MTU is the one that was named.
-                self.named = self.named.map(|named| if named == size { size + 1 } else { named });
+                let before = self.good.replace(self.good.map_or(size, |good| good.max(size)));
+                if self.named == Some(size) {
+                    // One byte more tells whether the link's MTU is the one that was named; that arrived here, or not.
+                    self.named = (before.map(|good| good + 1) != Some(size)).then_some(size + 1);
+                }
             }
             Fate::TooBig(mtu) => {
                 self.bad = self.bad.min(size);
                 // A larger one would be no reason to refuse this; a lie costs a probe.
-                self.named = (mtu < size && mtu > 0).then_some(mtu);
+                self.named = (mtu < size && mtu > 0 && self.reports_left > 0).then_some(mtu);
+                self.reports_left = self.reports_left.saturating_sub(1);
             }
             Fate::Silence => self.bad = self.bad.min(size),
         }
@@ -104,6 +113,13 @@ mod tests {
     fn a_path_without_a_narrow_link_needs_two_probes() {
         assert_eq!(find(1_280, 1_500, 9_000, |_| Fate::Silence), (Some(1_500), 2));
         assert_eq!(find(1_500, 1_500, 9_000, |_| Fate::Silence), (Some(1_500), 1));
+    }
+
+    #[test]
+    fn routers_that_lie_do_not_prolong_a_search() {
+        let (_, creeping_up) = find(1_280, 9_000, 8_999, |_| Fate::TooBig(1_300));
+        let (_, creeping_down) = find(1_280, 9_000, 1_280, |size| Fate::TooBig(size - 1));
+        assert!(creeping_up < 40 && creeping_down < 40, "{creeping_up} {creeping_down}");
     }
 
     #[test]
