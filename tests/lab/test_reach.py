@@ -287,7 +287,7 @@ def test_a_server_that_is_slower_over_ipv6_is_called_so(network: Network) -> Non
     by_metric = {finding["metric"]: finding for finding in run["findings"]["findings"]}
     assert by_metric["connect_p50"]["direction"] == "higher"
     assert by_metric["handshake_p50"]["direction"] == "higher"
-    # Of 10 and 30 ms of round trip; a busy machine adds to both.
+    # The round trips are 10 and 30 ms; a busy machine adds to both.
     assert 1.5 < by_metric["connect_p50"]["ratio"] < 3.1
 
 

@@ -234,7 +234,7 @@ def directions(forward_bps: int | None, reverse_bps: int | None, **settings: obj
 
 
 def test_answers_and_requests_each_cross_their_direction() -> None:
-    # What the other direction lets pass is of no account.
+    # The rate of the other direction is of no account.
     for forward_bps in (None, 5 * MBIT):
         assert of("http", LARGE, IPV4_PATH, directions(forward_bps, 10 * MBIT)) == of("http", LARGE)
     slower = of("http", LARGE, IPV4_PATH, LINK, directions(None, 5 * MBIT))

@@ -4,8 +4,8 @@
 //! hickory the messages of DNS. Each side of a trial is one thread with a runtime of its own ([`runtime`]), which ends
 //! with the session. The server's certificate is made for the trial ([`certificates`]), and a client asks for it by a
 //! name that follows from the trial's token ([`name`]). A server that was told no client finds it at its [`door`].
-//! `agent` depends on this crate, and `probes` on its [`runtime`] and its [`counted`] connections. Workloads of bytes,
-//! messages and connections are in `sixbench-traffic`.
+//! `agent` depends on this crate, and `probes` on its [`runtime`], its [`counted`] connections and its
+//! [`watched_verifier`]. Workloads of bytes, messages and connections are in `sixbench-traffic`.
 
 mod accepting;
 pub mod certificates;
@@ -28,6 +28,7 @@ mod secured;
 mod server;
 mod tls;
 mod trust;
+pub mod watched_verifier;
 
 use sixbench_traffic::Workload;
 

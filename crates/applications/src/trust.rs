@@ -5,21 +5,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::{fmt, io};
 
 use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::pki_types::CertificateDer;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::version::TLS13;
-use rustls::{
-    ClientConfig, ClientConnection, DigitallySignedStruct, HandshakeKind, KeyLog, RootCertStore, ServerConfig,
-    SignatureScheme,
-};
+use rustls::{ClientConfig, ClientConnection, HandshakeKind, KeyLog, RootCertStore, ServerConfig};
 use sixbench_traffic::error::bad_params;
 use sixbench_traffic::{Certificate, ConnectionLogs, Endpoint, Error, Result};
 
 use crate::certificates::Chain;
 use crate::name;
+use crate::watched_verifier::WatchedVerifier;
 
 /// The server's side: TLS 1.3 alone, and its certificate for whoever asks for the trial's name, or for
 /// one below it. Clients have none.
@@ -74,10 +71,11 @@ fn client(authority: &Certificate, verified: Verified) -> std::result::Result<Cl
     let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
         .build()
         .map_err(|e| rustls::Error::General(e.to_string()))?;
+    let counting = WatchedVerifier::new(verifier, move |_, _, _| verified.add_one());
     Ok(ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&TLS13])?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Counting { verifier, verified }))
+        .with_custom_certificate_verifier(Arc::new(counting))
         .with_no_client_auth())
 }
 
@@ -136,48 +134,9 @@ impl Verified {
     pub fn count(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
-}
 
-/// The verifier of rustls, and a count. It decides nothing itself.
-#[derive(Debug)]
-struct Counting {
-    verifier: Arc<WebPkiServerVerifier>,
-    verified: Verified,
-}
-
-impl ServerCertVerifier for Counting {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> std::result::Result<ServerCertVerified, rustls::Error> {
-        self.verified.0.fetch_add(1, Ordering::Relaxed);
-        self.verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        self.verifier.verify_tls12_signature(message, certificate, signature)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        self.verifier.verify_tls13_signature(message, certificate, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.verifier.supported_verify_schemes()
+    fn add_one(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
     }
 }
 

@@ -32,6 +32,17 @@ pub enum Entry {
     Sent(u32, SentTimes),
 }
 
+/// The part of a probe that an error quotes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quoted {
+    /// The probe of this number.
+    Number(u16),
+    /// Too little to have a number.
+    Nothing,
+    /// Something else.
+    Other,
+}
+
 /// Takes what is in the queue now; a bounded number, so the queue may hold more.
 pub fn take(socket: &impl AsFd) -> Vec<Entry> {
     let mut entries = Vec::new();

@@ -2,7 +2,6 @@
 
 use std::ops::RangeInclusive;
 
-use serde::Deserialize;
 use sixbench_packet::{Error, Result};
 
 /// One second.
@@ -26,7 +25,7 @@ pub struct Repeats {
 }
 
 /// The repetitions as a request has them.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Clone, Copy)]
 pub struct AskedRepeats {
     /// Number of attempts.
     pub count: Option<u64>,

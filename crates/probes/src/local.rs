@@ -114,6 +114,16 @@ pub fn open(
     Ok(Ok(socket))
 }
 
+/// A socket that was opened, connected to a peer.
+///
+/// # Errors
+/// That of the opening or of the connecting.
+pub fn connected(opened: io::Result<Socket>, peer: SocketAddr) -> io::Result<Socket> {
+    let socket = opened?;
+    socket.connect(&peer.into())?;
+    Ok(socket)
+}
+
 #[cfg(test)]
 mod tests {
     use std::net::Ipv4Addr;

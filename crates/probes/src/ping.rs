@@ -214,11 +214,7 @@ impl Pinging {
     }
 
     fn message(&self, sequence: u16) -> Vec<u8> {
-        let kind = if self.address.is_ipv4() { V4_ECHO } else { V6_ECHO };
-        // The kernel writes the identifier and the checksum.
-        let mut message = vec![kind, 0, 0, 0, 0, 0];
-        message.extend(sequence.to_be_bytes());
-        message.extend(self.token);
+        let mut message = echo(self.address.is_ipv4(), sequence, &self.token);
         message.resize(ECHO_HEADER_BYTES + self.payload_bytes, b'6');
         message
     }
@@ -362,6 +358,14 @@ const V4_ECHO: u8 = 8;
 const V4_ECHO_REPLY: u8 = 0;
 const V6_ECHO: u8 = 128;
 const V6_ECHO_REPLY: u8 = 129;
+
+/// An echo request whose payload is the token. The kernel writes the identifier and the checksum.
+pub fn echo(is_ipv4: bool, number: u16, token: &[u8; TOKEN_BYTES]) -> Vec<u8> {
+    let mut message = vec![if is_ipv4 { V4_ECHO } else { V6_ECHO }, 0, 0, 0, 0, 0];
+    message.extend(number.to_be_bytes());
+    message.extend(token);
+    message
+}
 
 /// The number of the request that a message answers; absent where it is no answer to one with this token. Pure.
 pub fn reply_to(message: &[u8], is_ipv4: bool, token: &[u8; TOKEN_BYTES]) -> Option<u16> {

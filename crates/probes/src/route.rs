@@ -16,7 +16,7 @@ use sixbench_measure::{clock, random};
 use sixbench_packet::{Error, LocalAddress, Result, error_queue as packet_errors, set_option};
 use socket2::{Protocol, Socket, Type};
 
-use crate::error_queue::{self, Entry};
+use crate::error_queue::{self, Entry, Quoted};
 use crate::limits::{self, SECOND_NS};
 use crate::local::{self, LocalEnd};
 use crate::outcome::{Ending, Icmp, Meaning};
@@ -140,11 +140,7 @@ pub fn run(request: &RouteRequest, pacer: &Pacer) -> Result<RouteResult> {
     let token = random::secret().map_err(|e| Error::system("choosing the token of a route", "read", e))?;
     let kind = (Type::DGRAM, Protocol::UDP);
     let opened = local::open(request.address, kind, request.source, request.flow.unwrap_or(0))?;
-    let connected = opened.and_then(|socket| {
-        socket.connect(&local::peer(request.address, port, request.source).into())?;
-        Ok(socket)
-    });
-    let socket = match connected {
+    let socket = match local::connected(opened, local::peer(request.address, port, request.source)) {
         Ok(socket) => socket,
         Err(error) => return Ok(RouteResult::unsent(&error)),
     };
@@ -315,17 +311,6 @@ fn outcome_of(icmp: Icmp, meaning: Meaning, server: IpAddr) -> Option<HopOutcome
         Meaning::Refused | Meaning::Unreachable => Some(HopOutcome::Unreachable),
         Meaning::TooBig(_) | Meaning::Notice => None,
     }
-}
-
-/// The part of a payload that an error quotes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Quoted {
-    /// The number of the datagram.
-    Number(u16),
-    /// Too little to have a number.
-    Nothing,
-    /// The payload of something else.
-    Other,
 }
 
 /// Reads what an error quotes of a payload. Pure.

@@ -6,6 +6,7 @@
 
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::thread;
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -17,9 +18,10 @@ use nix::sys::socket::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::cancel::PATIENCE;
 use crate::datagram_socket::wait_for_datagram;
 use crate::error::bad_params;
-use crate::{Endpoint, Error, Result};
+use crate::{Endpoint, Error, Result, only};
 
 /// The kernel's notices of links and addresses: `linux/rtnetlink.h`.
 const GROUPS: u32 = (libc::RTMGRP_LINK | libc::RTMGRP_IPV4_IFADDR | libc::RTMGRP_IPV6_IFADDR) as u32;
@@ -48,11 +50,14 @@ pub struct SeenMove {
     pub outage_ns: u64,
 }
 
-/// Checks the endpoints of a session whose client moves: several addresses of the client, and one of the server.
+/// Checks the endpoints of a server: one, or where the client moves several of its addresses and one of the server.
 ///
 /// # Errors
-/// `bad-params` where there is one alone, or where they do not differ by the client's address only.
-pub fn check_server(workload: &'static str, endpoints: &[Endpoint]) -> Result<()> {
+/// `bad-params` where there are others.
+pub fn check_server(workload: &'static str, endpoints: &[Endpoint], moves: bool) -> Result<()> {
+    if !moves {
+        return only(workload, endpoints).map(drop);
+    }
     let [first, further @ ..] = endpoints else { return Err(refuse(workload)) };
     let is_moving = |other: &Endpoint| other.address == first.address && !other.is_open();
     if further.is_empty() || first.is_open() || !further.iter().all(is_moving) {
@@ -63,6 +68,22 @@ pub fn check_server(workload: &'static str, endpoints: &[Endpoint]) -> Result<()
 
 fn refuse(workload: &'static str) -> Error {
     bad_params(workload, "a client that moves needs its further addresses in `also`, all with the same server")
+}
+
+/// The endpoint of a client at first, and its places where it moves.
+///
+/// # Errors
+/// `bad-params` where there are others.
+pub fn client_places<'a>(
+    workload: &'static str,
+    endpoints: &'a [Endpoint],
+    moves: bool,
+) -> Result<(&'a Endpoint, Option<Places>)> {
+    if !moves {
+        return Ok((only(workload, endpoints)?, None));
+    }
+    let places = Places::of_client(workload, endpoints)?;
+    Ok((&endpoints[0], Some(places)))
 }
 
 /// The addresses of a client that moves, in the order in which it takes them.
@@ -77,7 +98,7 @@ impl Places {
     ///
     /// # Errors
     /// `bad-params` where there is one alone, or where they are not those of the same server.
-    pub fn of_client(workload: &'static str, endpoints: &[Endpoint]) -> Result<Self> {
+    fn of_client(workload: &'static str, endpoints: &[Endpoint]) -> Result<Self> {
         let [first, further @ ..] = endpoints else { return Err(refuse(workload)) };
         if further.is_empty() || further.iter().any(|other| other.peer != first.peer) {
             return Err(refuse(workload));
@@ -122,15 +143,38 @@ fn ip_of(address: &SockaddrStorage) -> Option<IpAddr> {
     ipv4.or_else(|| address.as_sockaddr_in6().map(|address| IpAddr::V6(address.ip())))
 }
 
+/// Watches the links and addresses of this namespace, in a thread of its own.
+///
+/// # Arguments
+/// - `look`: is called at once, and then after each notice and each [`PATIENCE`], with whether there was a notice. The
+///   thread ends when it returns false.
+///
+/// # Errors
+/// `system`.
+pub fn watch_addresses(mut look: impl FnMut(bool) -> bool + Send + 'static) -> Result<()> {
+    let changes = AddressChanges::open()?;
+    let watch = move || {
+        let mut is_changed = false;
+        while look(is_changed) {
+            is_changed = changes.wait(PATIENCE);
+        }
+    };
+    thread::Builder::new()
+        .name("address-watch".into())
+        .spawn(watch)
+        .map(drop)
+        .map_err(|e| Error::system("starting to watch the addresses of a client", "clone", e))
+}
+
 /// The kernel's notices of changes of this namespace's links and addresses.
-pub struct AddressChanges(OwnedFd);
+struct AddressChanges(OwnedFd);
 
 impl AddressChanges {
     /// Asks for notices from now on.
     ///
     /// # Errors
     /// `system`.
-    pub fn open() -> Result<Self> {
+    fn open() -> Result<Self> {
         let doing = "asking for changes of addresses";
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let fd = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkRoute)
@@ -140,7 +184,7 @@ impl AddressChanges {
     }
 
     /// Waits for a notice, which is read. Returns false where none came in time.
-    pub fn wait(&self, patience: Duration) -> bool {
+    fn wait(&self, patience: Duration) -> bool {
         wait_for_datagram(&self.0, patience) && self.take()
     }
 
@@ -188,7 +232,7 @@ mod tests {
     #[test]
     fn one_address_alone_is_no_place_to_move_to() {
         assert!(places(&[1]).is_err());
-        let error = check_server("quic-stream", &[Endpoint::on_loopback(ip(1))]).unwrap_err();
+        let error = check_server("quic-stream", &[Endpoint::on_loopback(ip(1))], true).unwrap_err();
         assert_eq!(
             error.to_string(),
             "parameters of quic-stream: a client that moves needs its further addresses in `also`, all with the same \

@@ -83,7 +83,7 @@ pub fn client(endpoint: &Endpoint, buffers: Buffers) -> Result<(quinn::Endpoint,
 }
 
 /// Moves a client's endpoint, with its connections, to a socket of its own at another address (RFC 9000 section 9.2).
-/// What comes counts in the same marks.
+/// Its datagrams count in the same marks.
 pub fn rebind(quic: &quinn::Endpoint, endpoint: &Endpoint, buffers: Buffers, marks: &MarkCount) -> Result<()> {
     let socket = datagram_socket::udp(endpoint.address, buffers, Df::Clear)?;
     marks::counting(socket.into(), None, marks.clone())

@@ -11,10 +11,10 @@ use std::time::Duration;
 use quinn::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn::{IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 use serde_json::{Value, json};
-use sixbench_traffic::moving::{Places, check_server};
+use sixbench_traffic::moving::{check_server, client_places};
 use sixbench_traffic::params::{self, DEFAULT_INTERVAL_NS, Limit, Params, SECOND_NS};
 use sixbench_traffic::socket::Buffers;
-use sixbench_traffic::{Cancel, Endpoint, Result, Server, TypedWorkload, only};
+use sixbench_traffic::{Cancel, Endpoint, Result, Server, TypedWorkload};
 
 const NAME: &str = "quic-stream";
 const CHAIN_BYTES: usize = 1_536;
@@ -53,21 +53,14 @@ impl TypedWorkload for QuicStream {
         cancel: &Cancel,
     ) -> Result<Box<dyn Server<Self::ServerResult>>> {
         let settings = params::read(NAME, params, Settings::read)?;
-        if settings.migrate {
-            check_server(NAME, endpoints)?;
-        } else {
-            only(NAME, endpoints)?;
-        }
+        check_server(NAME, endpoints, settings.migrate)?;
         server::serve(endpoints, &settings, cancel)
     }
 
     fn run(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<Self::ClientResult> {
         let settings = params::read(NAME, params, Settings::read)?;
-        if settings.migrate {
-            let places = Places::of_client(NAME, endpoints)?;
-            return client::run(&places.present().clone(), Some(places), &settings, cancel);
-        }
-        client::run(only(NAME, endpoints)?, None, &settings, cancel)
+        let (endpoint, places) = client_places(NAME, endpoints, settings.migrate)?;
+        client::run(endpoint, places, &settings, cancel)
     }
 }
 

@@ -1,14 +1,12 @@
 //! The migration of a connection (RFC 9000 section 9): its client loses an address and goes on from the next one.
 
-use std::sync::{Arc, Weak};
-use std::thread;
+use std::sync::Arc;
 
 use quinn::Endpoint;
 use sixbench_measure::clock;
-use sixbench_traffic::cancel::PATIENCE;
-use sixbench_traffic::moving::{AddressChanges, Move, Places};
+use sixbench_traffic::Result;
+use sixbench_traffic::moving::{Move, Places, watch_addresses};
 use sixbench_traffic::socket::Buffers;
-use sixbench_traffic::{Error, Result};
 use tokio::sync::Notify;
 
 use crate::failure::Failure;
@@ -39,12 +37,15 @@ impl<'a> Mover<'a> {
 
     /// One for a client with several places, in this thread's runtime.
     pub fn new(quic: &'a Endpoint, marks: &'a MarkCount, buffers: Buffers, places: Places) -> Result<Self> {
-        let (changes, changed) = (AddressChanges::open()?, Arc::new(Notify::new()));
+        let changed = Arc::new(Notify::new());
         let notified = Arc::downgrade(&changed);
-        thread::Builder::new()
-            .name("address-watch".into())
-            .spawn(move || notify(&changes, &notified))
-            .map_err(|e| Error::system("starting to watch the addresses of a client", "clone", e))?;
+        watch_addresses(move |is_changed| {
+            let Some(notified) = notified.upgrade() else { return false };
+            if is_changed {
+                notified.notify_one();
+            }
+            true
+        })?;
         Ok(Self { moving: Some(Moving { quic, marks, buffers, places, changed }), moves: Vec::new() })
     }
 
@@ -62,15 +63,6 @@ impl<'a> Mover<'a> {
                 self.moves.push(Move { t_ns, from, to: place.address.ip() });
             }
             moving.changed.notified().await;
-        }
-    }
-}
-
-/// Passes the kernel's notices on, until nobody waits for them.
-fn notify(changes: &AddressChanges, notified: &Weak<Notify>) {
-    while let Some(notified) = notified.upgrade() {
-        if changes.wait(PATIENCE) {
-            notified.notify_one();
         }
     }
 }

@@ -128,7 +128,7 @@ pub fn of_tls(error: &rustls::Error) -> Ending {
         _ => Outcome::Tls,
     };
     let reason = match error {
-        // By the names of its registry.
+        // The names of alerts are those of their registry.
         rustls::Error::AlertReceived(alert) => format!("alert {alert:?}"),
         other => other.to_string(),
     };

@@ -115,7 +115,7 @@ async fn over_tls(
         Overs::One => http::by_one(plan, session, attempt).await,
         _ => {
             attempt.borrow_mut().note_end();
-            // Whether the server closes in turn does not matter to a handshake that is over.
+            // A handshake that is over does not depend on the close of the server.
             let _ = timeout(PARTING, session.shutdown()).await;
             Ok(())
         }

@@ -4,13 +4,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{fs, io};
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{CertificateError, ClientConfig, RootCertStore};
+use sixbench_applications::watched_verifier::WatchedVerifier;
 use sixbench_packet::{Error, Result};
 
 use crate::outcome::{Ending, Outcome};
@@ -92,7 +92,12 @@ impl Trust {
     /// `system` where TLS cannot be set up.
     pub fn settings(&self, protocols: Vec<Vec<u8>>) -> Result<Settings> {
         let other_names = OtherNames::default();
-        let verifier = Noting { verifier: Arc::clone(&self.verifier), other_names: other_names.clone() };
+        let noted = other_names.clone();
+        let verifier = WatchedVerifier::new(Arc::clone(&self.verifier), move |certificate, name, is_verified| {
+            if !is_verified {
+                noted.note_of(certificate, name);
+            }
+        });
         let mut config = ClientConfig::builder_with_provider(Arc::clone(&self.provider))
             .with_safe_default_protocol_versions()
             .map_err(|e| Error::system("preparing a client of TLS", "encrypt", io::Error::other(e)))?
@@ -119,6 +124,15 @@ impl OtherNames {
         }
     }
 
+    /// Notes the names in a certificate that was refused, if the name that was asked for is none of them. The
+    /// certificate of a portal is mostly one that nobody trusts; its names tell more.
+    fn note_of(&self, certificate: &CertificateDer<'_>, name: &ServerName<'_>) {
+        let named = ParsedCertificate::try_from(certificate).and_then(|parsed| verify_server_name(&parsed, name));
+        if let Err(error) = named {
+            self.note(&error);
+        }
+    }
+
     fn note(&self, error: &rustls::Error) {
         let names = match error {
             rustls::Error::InvalidCertificate(CertificateError::NotValidForNameContext { presented, .. }) => {
@@ -129,56 +143,5 @@ impl OtherNames {
             _ => return,
         };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = names;
-    }
-}
-
-/// The verifier of rustls, and a note of the names of a certificate that it refuses. It decides nothing itself.
-#[derive(Debug)]
-struct Noting {
-    verifier: Arc<WebPkiServerVerifier>,
-    other_names: OtherNames,
-}
-
-impl ServerCertVerifier for Noting {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> std::result::Result<ServerCertVerified, rustls::Error> {
-        let verified = self.verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
-        if verified.is_err() {
-            // The certificate of a portal is mostly one that nobody trusts; its names tell more.
-            let named = ParsedCertificate::try_from(end_entity)
-                .and_then(|certificate| verify_server_name(&certificate, server_name));
-            if let Err(error) = named {
-                self.other_names.note(&error);
-            }
-        }
-        verified
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        self.verifier.verify_tls12_signature(message, certificate, signature)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        self.verifier.verify_tls13_signature(message, certificate, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.verifier.supported_verify_schemes()
     }
 }

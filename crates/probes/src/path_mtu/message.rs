@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use crate::error_queue::Quoted;
 use crate::ping::{self, ECHO_HEADER_BYTES};
 
 /// The secret by which answers are known.
@@ -43,13 +44,7 @@ pub fn probe(carrier: Carrier, address: IpAddr, size: u32, number: u16, token: &
             message.extend(source_id(number, token));
             message
         }
-        Carrier::Icmp => {
-            let kind = if address.is_ipv4() { 8 } else { 128 };
-            let mut message = vec![kind, 0, 0, 0, 0, 0];
-            message.extend(number.to_be_bytes());
-            message.extend(token);
-            message
-        }
+        Carrier::Icmp => ping::echo(address.is_ipv4(), number, token),
     };
     let bytes = (size as usize).saturating_sub(carrier.header_bytes(address));
     message.resize(bytes.max(message.len()), 0);
@@ -76,17 +71,6 @@ pub fn answered(carrier: Carrier, is_ipv4: bool, message: &[u8], token: &Token) 
             is_ours.then_some(number)
         }
     }
-}
-
-/// The part of a probe that an error quotes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Quoted {
-    /// The probe of this number.
-    Number(u16),
-    /// Too little to have a number.
-    Nothing,
-    /// Something else.
-    Other,
 }
 
 /// Reads what an error quotes: of UDP the payload, of ICMP the message.

@@ -4,7 +4,7 @@
 //! or by port unreachable, or echo requests. Packet Too Big is believed only where the kernel has found it to be about
 //! a packet of this socket, and where it quotes our payload. A link that drops packets and says nothing is found by
 //! silence, which counts only while shorter packets are still answered: servers limit the rate of ICMP errors.
-//! By TCP only the MSS of the handshake is told.
+//! TCP gives only the MSS of its handshake.
 
 pub mod message;
 pub mod search;
@@ -22,9 +22,9 @@ use sixbench_packet::{Error, LocalAddress, Result, error_queue as packet_errors}
 use sixbench_traffic::df::Df;
 use socket2::{Protocol, Socket, Type};
 
-use self::message::{Carrier, Quoted, Token, answered, probe, quoted};
+use self::message::{Carrier, Token, answered, probe, quoted};
 use self::search::{Fate, Search};
-use crate::error_queue::{self, Entry};
+use crate::error_queue::{self, Entry, Quoted};
 use crate::limits::{self, SECOND_NS};
 use crate::local;
 use crate::outcome::{Ending, Meaning, Outcome};
@@ -58,7 +58,7 @@ pub struct PathMtuRequest {
     address: IpAddr,
     port: Option<u16>,
     source: Option<LocalAddress>,
-    by: By,
+    by: Transport,
     least_bytes: Option<u32>,
     most_bytes: Option<u32>,
     timeout_ns: Option<u64>,
@@ -71,7 +71,7 @@ pub struct PathMtuRequest {
 /// The transport of probes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum By {
+enum Transport {
     Udp,
     Icmp,
     Tcp,
@@ -166,9 +166,9 @@ pub fn run(request: &PathMtuRequest, pacer: &Pacer) -> Result<PathMtuResult> {
     local::check_address(address, source)?;
     pacer.wait(address, 0, mine);
     let carrier = match request.by {
-        By::Udp => Carrier::Udp,
-        By::Icmp => Carrier::Icmp,
-        By::Tcp => return by_tcp(address, port, source, timeout_ns, interface_mtu_bytes),
+        Transport::Udp => Carrier::Udp,
+        Transport::Icmp => Carrier::Icmp,
+        Transport::Tcp => return by_tcp(address, port, source, timeout_ns, interface_mtu_bytes),
     };
     let token = random::secret().map_err(|e| Error::system("choosing the token of probes", "read", e))?;
     let opened = match carrier {
@@ -176,11 +176,7 @@ pub fn run(request: &PathMtuRequest, pacer: &Pacer) -> Result<PathMtuResult> {
         Carrier::Icmp => ping::open(address, source)?,
     };
     let mut result = PathMtuResult::new(interface_mtu_bytes);
-    let connected = opened.and_then(|socket| {
-        socket.connect(&local::peer(address, port, source).into())?;
-        Ok(socket)
-    });
-    let socket = match connected {
+    let socket = match local::connected(opened, local::peer(address, port, source)) {
         Ok(socket) => socket,
         Err(error) => return Ok(PathMtuResult { ending: Ending::unsent(&error), ..result }),
     };
@@ -330,7 +326,7 @@ impl Prober {
         self.number = self.number.wrapping_add(1);
         self.last_ns = clock::monotonic_ns();
         let message = probe(self.carrier, self.address, size, self.number, &self.token);
-        // What is in the queue is about earlier ones, and makes the call fail once.
+        // Errors in the queue are about earlier ones, and make the call fail once.
         let _ = error_queue::take(&self.socket);
         let sent = self.socket.send(&message).or_else(|_| {
             let _ = error_queue::take(&self.socket);

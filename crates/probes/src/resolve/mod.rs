@@ -119,9 +119,9 @@ pub fn run(request: &ResolveRequest) -> Result<ResolveResult> {
 
 impl ResolveRequest {
     /// The request for one type.
-    pub fn of(name: &str, kind: Type, resolver: AskedResolver, timeout_ns: u64) -> Self {
+    pub fn of(name: &str, kind: Type, resolver: Option<AskedResolver>, timeout_ns: u64) -> Self {
         let (name, types) = (name.to_owned(), Some(vec![kind]));
-        Self { name, types, resolver: Some(resolver), source: None, timeout_ns: Some(timeout_ns) }
+        Self { name, types, resolver, source: None, timeout_ns: Some(timeout_ns) }
     }
 }
 

@@ -19,7 +19,7 @@ fn ip(words: &str) {
 }
 
 fn move_once(server: &str, client: [&str; 2], bits: u8) {
-    // Of this thread alone, and of those that it starts.
+    // This thread has it alone, and those that it starts.
     unshare(CloneFlags::CLONE_NEWNET).unwrap();
     ip("link set lo up");
     for address in [server, client[0], client[1]] {

@@ -24,8 +24,8 @@ use self::receiver::{ReceiverResult, Receivers};
 use self::sender::{SenderResult, Senders};
 use super::tcp::{Preamble, Role, Workers, connect};
 use crate::cancel::Stop;
-use crate::moving::{Places, check_server};
-use crate::session::{TypedWorkload, only};
+use crate::moving::{Places, check_server, client_places};
+use crate::session::TypedWorkload;
 use crate::{Cancel, Endpoint, Result, Server};
 
 const NAME: &str = "tcp-stream";
@@ -52,22 +52,13 @@ impl TypedWorkload for TcpStream {
         cancel: &Cancel,
     ) -> Result<Box<dyn Server<server::ServerResult>>> {
         let params = StreamParams::parse(self.name(), params)?;
-        if params.reconnect {
-            check_server(NAME, endpoints)?;
-        } else {
-            only(NAME, endpoints)?;
-        }
+        check_server(NAME, endpoints, params.reconnect)?;
         server::serve(endpoints, params, cancel)
     }
 
     fn run(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<ClientResult> {
         let params = StreamParams::parse(self.name(), params)?;
-        let (places, endpoint) = if params.reconnect {
-            let places = Places::of_client(NAME, endpoints)?;
-            (Some(places), &endpoints[0])
-        } else {
-            (None, only(NAME, endpoints)?)
-        };
+        let (endpoint, places) = client_places(NAME, endpoints, params.reconnect)?;
         let stop = Stop::new(cancel);
         let result = run(endpoint, places, &params, &stop);
         stop.raise();

@@ -2,14 +2,13 @@
 
 use std::net::{IpAddr, Shutdown, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::thread;
 
 use sixbench_measure::clock;
 
 use crate::cancel::{PATIENCE, Stop};
-use crate::moving::{AddressChanges, Move, Places};
+use crate::moving::{Move, Places, watch_addresses};
 use crate::workloads::tcp::info::TcpInfo;
-use crate::{Endpoint, Error, Result};
+use crate::{Endpoint, Result};
 
 /// The present connection of a stream, and those before it.
 pub struct Connections(Mutex<Held>);
@@ -64,17 +63,13 @@ impl Mover {
     /// Watches the place of a stream, in a thread that ends with this. Where the place is lost, the stream's connection
     /// is shut down, so that its sender sees an error.
     pub fn start(places: Places, connections: &Arc<Connections>, stop: &Stop) -> Result<Arc<Self>> {
-        let changes = AddressChanges::open()?;
         let mover = Arc::new(Self {
             stop: stop.clone(),
             connections: Arc::clone(connections),
             state: Mutex::new(State { places, lost: None, moves: Vec::new() }),
         });
         let watched = Arc::downgrade(&mover);
-        thread::Builder::new()
-            .name("address-watch".into())
-            .spawn(move || watch(&watched, &changes))
-            .map_err(|e| Error::system("starting to watch the addresses of a client", "clone", e))?;
+        watch_addresses(move |_| watched.upgrade().is_some_and(|mover| mover.look()))?;
         Ok(mover)
     }
 
@@ -105,24 +100,15 @@ impl Mover {
         lock(&self.state).moves.clone()
     }
 
-    fn look(&self) {
+    /// Looks whether the place is lost. Returns false when nobody has to look any more.
+    fn look(&self) -> bool {
         let mut state = lock(&self.state);
         if let Some(from) = state.places.leave_lost() {
             state.lost.get_or_insert(from);
             // Where it is gone already, its sender knows.
             let _ = self.connections.present().shutdown(Shutdown::Both);
         }
-    }
-}
-
-fn watch(mover: &Weak<Mover>, changes: &AddressChanges) {
-    while let Some(mover) = mover.upgrade() {
-        mover.look();
-        if mover.stop.is_raised() {
-            return;
-        }
-        drop(mover);
-        changes.wait(PATIENCE);
+        !self.stop.is_raised()
     }
 }
 
