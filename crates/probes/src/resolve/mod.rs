@@ -5,8 +5,8 @@ pub mod resolv_conf;
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::thread;
 use std::time::Duration;
+use std::{panic, thread};
 
 use hickory_proto::rr::Name;
 use nix::poll::PollFlags;
@@ -31,6 +31,9 @@ const FIRST_INTERVAL_NS: u64 = SECOND_NS;
 const MAX_MESSAGES: usize = 1_024;
 /// The longest message of DNS.
 const MAX_MESSAGE_BYTES: usize = 65_535;
+/// Stack of a thread that reads answers. hickory follows each pointer in a name (RFC 1035 section 4.1.4) by a call of
+/// itself, of 1 KiB in a debug build, and a message has room for 8,190 pointers of which each leads to the one before.
+const STACK_BYTES: usize = 16 << 20;
 
 /// The request.
 #[derive(Debug, Deserialize)]
@@ -110,9 +113,15 @@ pub fn run(request: &ResolveRequest) -> Result<ResolveResult> {
     let asking = Asking { resolver, source: request.source, timeout_ns };
     let answers = thread::scope(|scope| {
         let (asking, name) = (&asking, &name);
-        let threads: Vec<_> = types.iter().map(|&kind| scope.spawn(move || asking.ask(name, kind))).collect();
-        let lost = || Err(Error::system("asking a resolver", "clone", io::Error::other("a thread ended early")));
-        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| lost())).collect::<Result<Vec<_>>>()
+        let start = |kind| {
+            let builder = thread::Builder::new().name("resolve".to_owned()).stack_size(STACK_BYTES);
+            let started = builder.spawn_scoped(scope, move || asking.ask(name, kind));
+            started.map_err(|e| Error::system("starting a thread that asks a resolver", "clone", e))
+        };
+        let threads = types.iter().map(|&kind| start(kind)).collect::<Result<Vec<_>>>()?;
+        // A fault of this program is no result of the resolver's.
+        let ended = threads.into_iter().map(|thread| thread.join().unwrap_or_else(|fault| panic::resume_unwind(fault)));
+        ended.collect::<Result<Vec<_>>>()
     })?;
     Ok(ResolveResult { resolver, answers })
 }
