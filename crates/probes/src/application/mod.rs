@@ -175,6 +175,15 @@ pub fn run(request: &ApplicationRequest, pacer: &Pacer) -> Result<ApplicationRes
     let mut result = ApplicationResult { attempts: Vec::new(), stopped: None };
     for _ in 0..repeats.count {
         schedule.wait_for_next();
+        // The server may have asked for it in its answer to another request meanwhile.
+        let refusal = if request.mine { None } else { pacer.check(plan.address).err() };
+        if let Some(refusal) = refusal {
+            if result.attempts.is_empty() {
+                return Err(refusal);
+            }
+            result.stopped = Some(Stopped::RetryAfter);
+            break;
+        }
         let attempt = overs::attempt(&plan, trust.as_ref())?;
         if !request.mine {
             let received_bytes = attempt.received_bytes.or(attempt.body_bytes);
