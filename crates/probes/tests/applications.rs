@@ -316,6 +316,7 @@ fn peers_that_speak_nothing_of_it_have_a_word() {
     let silence = run(json!({"workload": "tls", "port": port, "timeout_ns": IMPATIENT_NS}));
     assert_eq!((&silence["outcome"], &silence["total_ns"]), (&json!("silence"), &Value::Null));
     assert!(silence["connect_ns"].is_u64());
+    assert_eq!(silence["received_bytes"], 0, "bytes are counted up to the time limit");
     let closing = tcp_server(|mut stream| drop(stream.read(&mut [0; 4_000])));
     assert_eq!(run(json!({"workload": "tls", "port": closing.port()}))["outcome"], "closed");
     let resetting = tcp_server(|stream| {
