@@ -19,6 +19,7 @@ pub mod resolve;
 pub mod route;
 mod stream;
 pub mod tcp_connect;
+mod text;
 pub mod vantage;
 
 use std::collections::BTreeMap;

@@ -9,10 +9,17 @@ use hickory_proto::rr::{DNSClass, Name, RData, RecordType};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::text::printable;
+
 /// The longest datagram that is asked for: one that no path fragments (RFC 9715 section 3).
 pub const EDNS_BYTES: u16 = 1_232;
 /// Records of an answer that are read.
 const MAX_RECORDS: usize = 64;
+/// Values of each parameter of a service binding that are told.
+const MAX_VALUES: usize = 16;
+/// The longest name of DNS in the letters of hosts (section 2.3.4), and the longest protocol (RFC 7301 section 3.1).
+const MAX_NAME_CHARS: usize = 253;
+const MAX_PROTOCOL_CHARS: usize = 255;
 
 /// The type of the records that are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -163,7 +170,7 @@ impl Question {
             });
             let Some((target, ttl_s)) = alias else { break };
             answer.note_ttl(ttl_s);
-            answer.canonical_name = Some(target.to_ascii());
+            answer.canonical_name = Some(shown(&target));
             owner = target;
         }
         for record in records().filter(|record| *record.name() == owner) {
@@ -190,20 +197,31 @@ impl Answer {
 
 impl ServiceBinding {
     fn of(svcb: &SVCB) -> Self {
-        let mut binding =
-            Self { priority: svcb.svc_priority(), target: svcb.target_name().to_ascii(), ..Self::default() };
+        let mut binding = Self { priority: svcb.svc_priority(), target: shown(svcb.target_name()), ..Self::default() };
         for (_, value) in svcb.svc_params() {
             match value {
-                SvcParamValue::Alpn(alpn) => binding.alpn.clone_from(&alpn.0),
+                SvcParamValue::Alpn(alpn) => {
+                    let protocols = alpn.0.iter().take(MAX_VALUES);
+                    binding.alpn = protocols.map(|protocol| printable(protocol, MAX_PROTOCOL_CHARS)).collect();
+                }
                 SvcParamValue::NoDefaultAlpn => binding.no_default_alpn = true,
                 SvcParamValue::Port(port) => binding.port = Some(*port),
-                SvcParamValue::Ipv4Hint(hints) => binding.ipv4_hints = hints.0.iter().map(|hint| hint.0).collect(),
-                SvcParamValue::Ipv6Hint(hints) => binding.ipv6_hints = hints.0.iter().map(|hint| hint.0).collect(),
+                SvcParamValue::Ipv4Hint(hints) => {
+                    binding.ipv4_hints = hints.0.iter().take(MAX_VALUES).map(|hint| hint.0).collect();
+                }
+                SvcParamValue::Ipv6Hint(hints) => {
+                    binding.ipv6_hints = hints.0.iter().take(MAX_VALUES).map(|hint| hint.0).collect();
+                }
                 _ => {}
             }
         }
         binding
     }
+}
+
+/// A name, as far as hosts can have such a one.
+fn shown(name: &Name) -> String {
+    printable(&name.to_ascii(), MAX_NAME_CHARS + 1)
 }
 
 /// The name of a response code in the registry of DNS.
@@ -292,6 +310,17 @@ mod tests {
         let [binding] = &answer.https[..] else { panic!("one") };
         assert_eq!((binding.priority, binding.target.as_str(), binding.port), (1, ".", Some(8443)));
         assert_eq!(binding.alpn, ["h3", "h2"]);
+    }
+
+    #[test]
+    fn service_bindings_of_strangers_are_short_and_printable() {
+        let question = question(Type::Https);
+        let protocols = std::iter::once("h3\u{1b}[2J".to_owned()).chain((0..40).map(|number| number.to_string()));
+        let params = vec![(SvcParamKey::Alpn, SvcParamValue::Alpn(Alpn(protocols.collect())))];
+        let binding = HTTPS(SVCB::new(1, Name::root(), params));
+        let answer = answer(&question, &response(&question, vec![record("www.example.org", 5, RData::HTTPS(binding))]));
+        let [binding] = &answer.https[..] else { panic!("one") };
+        assert_eq!((binding.alpn.len(), binding.alpn[0].as_str()), (MAX_VALUES, "h3\u{fffd}[2J"));
     }
 
     #[test]
