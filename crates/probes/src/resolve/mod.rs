@@ -4,11 +4,12 @@ pub mod message;
 pub mod resolv_conf;
 
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, SocketAddrV6, TcpStream};
 use std::time::Duration;
 use std::{panic, thread};
 
 use hickory_proto::rr::Name;
+use nix::net::if_::if_nametoindex;
 use nix::poll::PollFlags;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,7 @@ use sixbench_packet::{Error, LocalAddress, Result, error_queue as packet_errors}
 use socket2::{Protocol, Socket, Type as SocketType};
 
 use self::message::{ALL_TYPES, Answer, Question, Type, Verdict};
+use self::resolv_conf::Listed;
 use crate::error_queue::last_failure;
 use crate::limits::{self, SECOND_NS};
 use crate::local;
@@ -72,6 +74,9 @@ pub struct Resolver {
     pub address: IpAddr,
     /// Its port.
     pub port: u16,
+    /// Index of the interface of a link-local address that the system has; 0 of all others.
+    #[serde(skip)]
+    scope_id: u32,
 }
 
 /// The answer for one type.
@@ -109,7 +114,7 @@ pub fn run(request: &ResolveRequest) -> Result<ResolveResult> {
     limits::within("types", types.len() as u64, 1..=ALL_TYPES.len() as u64)?;
     let name = message::name(&request.name).map_err(Error::bad_params)?;
     let resolver = Resolver::chosen(request.resolver)?;
-    local::check_address(resolver.address, request.source)?;
+    local::check_host(resolver.address, request.source)?;
     let asking = Asking { resolver, source: request.source, timeout_ns };
     let answers = thread::scope(|scope| {
         let (asking, name) = (&asking, &name);
@@ -128,9 +133,9 @@ pub fn run(request: &ResolveRequest) -> Result<ResolveResult> {
 
 impl ResolveRequest {
     /// The request for one type.
-    pub fn of(name: &str, kind: Type, resolver: AskedResolver, timeout_ns: u64) -> Self {
+    pub fn of(name: &str, kind: Type, resolver: Option<AskedResolver>, timeout_ns: u64) -> Self {
         let (name, types) = (name.to_owned(), Some(vec![kind]));
-        Self { name, types, resolver: Some(resolver), source: None, timeout_ns: Some(timeout_ns) }
+        Self { name, types, resolver, source: None, timeout_ns: Some(timeout_ns) }
     }
 }
 
@@ -141,10 +146,11 @@ impl Resolver {
     /// `bad-params` where its port is none, `system` where the file cannot be read.
     pub fn chosen(asked: Option<AskedResolver>) -> Result<Self> {
         if let Some(AskedResolver { address, port }) = asked {
-            return Ok(Self { address, port: limits::port(port.unwrap_or(DEFAULT_PORT))? });
+            return Ok(Self { address, port: limits::port(port.unwrap_or(DEFAULT_PORT))?, scope_id: 0 });
         }
-        let address = system_resolvers()?[0];
-        Ok(Self { address, port: DEFAULT_PORT })
+        let Listed { address, zone } = listed()?.swap_remove(0);
+        let index = |zone: String| if_nametoindex(zone.as_str()).ok().or_else(|| zone.parse().ok());
+        Ok(Self { address, port: DEFAULT_PORT, scope_id: zone.and_then(index).unwrap_or(0) })
     }
 }
 
@@ -153,6 +159,10 @@ impl Resolver {
 /// # Errors
 /// `system` where the file cannot be read.
 pub fn system_resolvers() -> Result<Vec<IpAddr>> {
+    Ok(listed()?.into_iter().map(|resolver| resolver.address).collect())
+}
+
+fn listed() -> Result<Vec<Listed>> {
     let text = match std::fs::read(resolv_conf::PATH) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
@@ -182,7 +192,11 @@ struct Exchange {
 
 impl Asking {
     fn peer(&self) -> SocketAddr {
-        local::peer(self.resolver.address, self.resolver.port, self.source)
+        let Resolver { address, port, scope_id } = self.resolver;
+        match address {
+            IpAddr::V6(six) if scope_id != 0 => SocketAddrV6::new(six, port, 0, scope_id).into(),
+            address => local::peer(address, port, self.source),
+        }
     }
 
     fn ask(&self, name: &Name, kind: Type) -> Result<ResolveAnswer> {

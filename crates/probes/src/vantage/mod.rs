@@ -17,7 +17,7 @@ use self::kind::Kind;
 use crate::limits::{self, SECOND_NS};
 use crate::outcome::{Ending, Outcome};
 use crate::resolve::message::Type;
-use crate::resolve::{self, AskedResolver, ResolveRequest, Resolver};
+use crate::resolve::{self, AskedResolver, ResolveRequest};
 
 const DEFAULT_TIMEOUT_NS: u64 = 2 * SECOND_NS;
 /// Addresses to which routes are looked up.
@@ -220,9 +220,7 @@ fn scope(number: u8) -> &'static str {
 }
 
 fn nat64(resolver: Option<AskedResolver>, timeout_ns: u64) -> Result<Nat64> {
-    let Resolver { address, port } = Resolver::chosen(resolver)?;
-    let request =
-        ResolveRequest::of(WELL_KNOWN_NAME, Type::Aaaa, AskedResolver { address, port: Some(port) }, timeout_ns);
+    let request = ResolveRequest::of(WELL_KNOWN_NAME, Type::Aaaa, resolver, timeout_ns);
     let answers = resolve::run(&request)?.answers;
     let Some(answer) = answers.into_iter().next() else {
         return Ok(Nat64 { ending: Ending::of(Outcome::Silence), prefixes: Vec::new() });
