@@ -19,6 +19,8 @@ use crate::outcome::{Ending, Outcome};
 
 /// The longest head of a stranger's answer.
 pub const MAX_HEAD_BYTES: u32 = 64 << 10;
+/// Bytes of a body that may be on their way before they are read: the longest body that is read.
+const WINDOW_BYTES: u32 = super::MAX_BODY_BYTES as u32;
 
 /// The request for the object, with its URI in full where the version has no header for the host.
 pub fn request<B>(plan: &Plan, body: B) -> Tried<Request<B>> {
@@ -58,6 +60,8 @@ pub async fn by_two(
     let request = request(plan, Empty::<Bytes>::new())?;
     let (mut sender, connection) = http2::Builder::new(LocalExecutor)
         .max_header_list_size(MAX_HEAD_BYTES)
+        .initial_stream_window_size(WINDOW_BYTES)
+        .initial_connection_window_size(WINDOW_BYTES)
         .handshake(TokioIo::new(stream))
         .await
         .map_err(|error| of_hyper(&error))?;

@@ -191,7 +191,11 @@ async fn fetch(plan: &Plan, quic: &Connection, attempt: &RefCell<ApplicationAtte
     let reading = async {
         let mut stream = sender.send_request(request).await?;
         stream.finish().await?;
-        let response = stream.recv_response().await?;
+        let mut response = stream.recv_response().await?;
+        // Those that only announce the answer are none (RFC 9114 section 4.1).
+        while response.status().is_informational() {
+            response = stream.recv_response().await?;
+        }
         http::note_head(response.status(), response.headers(), attempt);
         while let Some(chunk) = stream.recv_data().await? {
             if !http::note_body(plan, chunk.remaining(), attempt) {
