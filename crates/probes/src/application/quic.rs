@@ -20,9 +20,9 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::attempt::{ApplicationAttempt, Tried, of_io};
-use super::overs::within_limit;
+use super::layers::within_limit;
 use super::trust::{OtherNames, Settings};
-use super::{Overs, Plan, http};
+use super::{Layers, Plan, http};
 use crate::error_queue::last_failure;
 use crate::local::{self, LocalEnd};
 use crate::outcome::{Ending, Outcome};
@@ -143,8 +143,8 @@ async fn exchange(
     })?;
     let open = OpenConnection { quic: connection, attempt };
     note_handshake(&open.quic, attempt);
-    match plan.overs {
-        Overs::Three => fetch(plan, &open.quic, attempt).await,
+    match plan.layers {
+        Layers::Http3 => fetch(plan, &open.quic, attempt).await,
         _ => Ok(()),
     }
 }

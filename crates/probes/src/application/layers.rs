@@ -20,7 +20,7 @@ use tokio_rustls::client::TlsStream;
 
 use super::attempt::{ApplicationAttempt, Tried, of_io};
 use super::trust::{Settings, Trust};
-use super::{Overs, Plan, http, quic};
+use super::{Layers, Plan, http, quic};
 use crate::local;
 use crate::outcome::{Ending, Outcome};
 use crate::stream;
@@ -33,12 +33,12 @@ const PARTING: Duration = Duration::from_millis(50);
 /// # Errors
 /// `system` where the kernel refuses the means.
 pub fn attempt(plan: &Plan, trust: Option<&Trust>) -> Result<ApplicationAttempt> {
-    let settings = trust.map(|trust| trust.settings(plan.overs.protocols())).transpose()?;
+    let settings = trust.map(|trust| trust.settings(plan.layers.protocols())).transpose()?;
     // All is ready before it begins: what this program does first is no time of the server's.
     runtime::block_on(&Cancel::default(), async {
         let attempt = RefCell::new(ApplicationAttempt::begin(clock::monotonic_ns()));
         let ended = match settings {
-            Some(settings) if plan.overs.is_over_quic() => quic::work(plan, settings, &attempt).await?,
+            Some(settings) if plan.layers.is_over_quic() => quic::work(plan, settings, &attempt).await?,
             settings => match connect(plan, &attempt)? {
                 Ok(socket) => over_socket(plan, settings, socket, &attempt).await?,
                 Err(ending) => Err(ending),
@@ -86,7 +86,7 @@ async fn over_socket(
     let (stream, carried) = Counted::new(stream);
     let work = async {
         match settings {
-            None => http::by_one(plan, stream, attempt).await,
+            None => http::by_http1(plan, stream, attempt).await,
             Some(settings) => over_tls(plan, settings, stream, attempt).await,
         }
     };
@@ -115,12 +115,12 @@ async fn over_tls(
         other_names.ending(of_io(&error))
     })?;
     let protocol = note_handshake(&session, attempt);
-    match plan.overs {
-        Overs::Two if protocol.as_deref() != Some("h2") => {
+    match plan.layers {
+        Layers::Http2 if protocol.as_deref() != Some("h2") => {
             Err(Ending::because(Outcome::NotOffered, "the server agreed on no HTTP/2 by ALPN"))
         }
-        Overs::Two => http::by_two(plan, session, attempt).await,
-        Overs::One => http::by_one(plan, session, attempt).await,
+        Layers::Http2 => http::by_http2(plan, session, attempt).await,
+        Layers::Http1 => http::by_http1(plan, session, attempt).await,
         _ => {
             attempt.borrow_mut().note_end();
             // A handshake that is over does not need the server's close.
