@@ -3,9 +3,8 @@
 //! Each probe is a request of an ordinary user, without a namespace, a session or a token: one module each, with its
 //! request, its result, and `run`. Every attempt ends in an [`Outcome`](outcome::Outcome); a failure is a finding and
 //! never a missing row. All probes are bounded in size, number and time ([`limits`]), and polite ([`pacing`]).
-//! What is read from strangers is read by pure functions: `resolve::message`,
-//! `path_mtu::message`, `application::head`, `ping::reply_to`, `ping::request_in` and `route::number_in`. Called by
-//! `agent` alone.
+//! Messages of strangers are read by pure functions: `resolve::message`, `path_mtu::message`, `application::head`,
+//! `ping::reply_to`, `ping::request_in` and `route::number_in`. Called by `agent` alone.
 #![forbid(unsafe_code)]
 
 pub mod application;

@@ -310,8 +310,8 @@ impl Datagrams {
         self.answers[index] = HopAnswer { rtt_ns, ..answer };
     }
 
-    /// The ends. Where a datagram has none, an answer without a number may be that to a later one than it was noted for,
-    /// and its time would be too long.
+    /// The ends. Where a datagram has none, an answer without a number may be that to a later one than it was noted
+    /// for, and its time would be too long.
     fn into_answers(self) -> Vec<HopAnswer> {
         let is_complete = self.silent() == 0;
         let ends = self.answers.into_iter().zip(self.is_doubtful);

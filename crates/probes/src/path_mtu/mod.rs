@@ -333,7 +333,7 @@ impl Prober {
         self.number = self.number.wrapping_add(1);
         self.last_ns = clock::monotonic_ns();
         let message = probe(self.carrier, self.address, size, self.number, &self.token);
-        // What is in the queue is about earlier ones, and makes the call fail once.
+        // Entries of the queue are about earlier ones, and make the call fail once.
         let _ = error_queue::take(&self.socket);
         let sent = self.socket.send(&message).or_else(|_| {
             let _ = error_queue::take(&self.socket);
