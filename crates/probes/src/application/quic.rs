@@ -45,11 +45,11 @@ const WINDOW_BYTES: u32 = 2 << 20;
 pub async fn work(plan: &Plan, settings: Settings, attempt: &RefCell<ApplicationAttempt>) -> Result<Tried<()>> {
     let Settings { config, other_names } = settings;
     let config = client_config(config)?;
-    let socket = match open(plan)? {
-        Ok(socket) => socket,
-        Err(error) => return Ok(Err(Ending::unsent(&error))),
+    let (socket, local) = match (open(plan)?, routed(plan)?) {
+        (Ok(socket), Ok(local)) => (socket, local),
+        (Err(error), _) | (_, Err(error)) => return Ok(Err(Ending::unsent(&error))),
     };
-    attempt.borrow_mut().local = LocalEnd { source_port: None, ..routed(plan) };
+    attempt.borrow_mut().local = LocalEnd { source_port: None, ..local };
     // quinn takes no notice of ICMP errors, and its socket has the only other hand on the queue.
     let errors = socket.try_clone().map_err(|e| Error::system("watching the errors of a socket of QUIC", "dup", e))?;
     let endpoint = Endpoint::new(EndpointConfig::default(), None, socket.into(), Arc::new(TokioRuntime))
@@ -121,14 +121,15 @@ fn open(plan: &Plan) -> Result<io::Result<Socket>> {
     Ok(Ok(socket))
 }
 
-/// This end of packets to the server, by another socket: quinn's is not connected.
-fn routed(plan: &Plan) -> LocalEnd {
-    let opened = local::open(plan.address, (Type::DGRAM, Protocol::UDP), plan.source, 0);
-    let Ok(Ok(socket)) = opened else { return LocalEnd::default() };
-    match socket.connect(&local::peer(plan.address, plan.port, plan.source).into()) {
-        Ok(()) => LocalEnd::of(&socket),
-        Err(_) => LocalEnd::default(),
-    }
+/// This end of packets to the server, by another socket: quinn's is not connected, and does not tell that there is no
+/// route, which is an error inside.
+fn routed(plan: &Plan) -> Result<io::Result<LocalEnd>> {
+    let opened = local::open(plan.address, (Type::DGRAM, Protocol::UDP), plan.source, 0)?;
+    let connected = opened.and_then(|socket| {
+        socket.connect(&local::peer(plan.address, plan.port, plan.source).into())?;
+        Ok(LocalEnd::of(&socket))
+    });
+    Ok(connected)
 }
 
 async fn exchange(
