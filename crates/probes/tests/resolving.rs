@@ -103,6 +103,18 @@ fn a_flood_of_other_answers_has_an_end() {
 }
 
 #[test]
+fn a_resolver_without_edns_is_asked_without_it() {
+    let resolver = resolver(|question| {
+        let has_edns = question[10..12] != [0, 0];
+        let (flags, records) = if has_edns { ([0x81, 0x81], vec![]) } else { ([0x81, 0x80], a_record([192, 0, 2, 1])) };
+        vec![answered(question, flags, u8::from(!has_edns), &records)]
+    });
+    let answer = ask(resolver, PATIENT_NS);
+    assert_eq!((&answer["rcode"], &answer["addresses"]), (&json!("NOERROR"), &json!(["192.0.2.1"])), "{answer}");
+    assert!(answer["asked"].as_u64() >= Some(2), "{answer}");
+}
+
+#[test]
 fn names_of_thousands_of_pointers_are_read_to_their_end() {
     let resolver = resolver(|question| {
         let begin = answered(question, [0x81, 0x80], 2, &[]).len();

@@ -13,6 +13,7 @@ use crate::text::printable;
 
 /// The longest datagram that is asked for: one that no path fragments (RFC 9715 section 3).
 pub const EDNS_BYTES: u16 = 1_232;
+const FORMAT_ERROR: &str = "FORMERR";
 /// Records of an answer that are read.
 const MAX_RECORDS: usize = 64;
 /// Values of each parameter of a service binding that are told.
@@ -121,14 +122,28 @@ impl Question {
         let query = Query::query(name.clone(), kind.record_type());
         let mut edns = Edns::new();
         edns.set_max_payload(EDNS_BYTES).set_version(0);
+        Self::written(id, query, Some(edns))
+    }
+
+    /// The same question for a server that does not understand EDNS.
+    ///
+    /// # Errors
+    /// In words, where it cannot be written.
+    pub fn without_edns(&self) -> Result<Self, String> {
+        Self::written(self.id, self.query.clone(), None)
+    }
+
+    fn written(id: u16, query: Query, edns: Option<Edns>) -> Result<Self, String> {
         let mut message = Message::new();
         message
             .set_id(id)
             .set_message_type(MessageType::Query)
             .set_op_code(OpCode::Query)
             .set_recursion_desired(true)
-            .add_query(query.clone())
-            .set_edns(edns);
+            .add_query(query.clone());
+        if let Some(edns) = edns {
+            message.set_edns(edns);
+        }
         let message = message.to_vec().map_err(|error| format!("writing the question: {error}"))?;
         Ok(Self { message, id, query })
     }
@@ -190,6 +205,11 @@ impl Question {
 }
 
 impl Answer {
+    /// True if the server did not understand the question, as those do not that know no EDNS (RFC 6891 section 7).
+    pub fn is_format_error(&self) -> bool {
+        self.rcode == FORMAT_ERROR
+    }
+
     fn note_ttl(&mut self, ttl_s: u32) {
         self.ttl_s = Some(self.ttl_s.map_or(ttl_s, |least| least.min(ttl_s)));
     }
@@ -228,7 +248,7 @@ fn shown(name: &Name) -> String {
 fn rcode(code: ResponseCode) -> String {
     match code {
         ResponseCode::NoError => "NOERROR".to_owned(),
-        ResponseCode::FormErr => "FORMERR".to_owned(),
+        ResponseCode::FormErr => FORMAT_ERROR.to_owned(),
         ResponseCode::ServFail => "SERVFAIL".to_owned(),
         ResponseCode::NXDomain => "NXDOMAIN".to_owned(),
         ResponseCode::NotImp => "NOTIMP".to_owned(),

@@ -207,6 +207,11 @@ impl Asking {
         let end_ns = begun_ns.saturating_add(self.timeout_ns);
         let mut exchange = Exchange { question, begun_ns, end_ns, asked: 0, truncated: false, strays: 0 };
         let mut answered = self.by_udp(&mut exchange)?;
+        if matches!(&answered, Ok(Some(answer)) if answer.is_format_error()) {
+            exchange.question = exchange.question.without_edns().map_err(Error::bad_params)?;
+            // Where nothing better comes, that was the answer.
+            answered = self.by_udp(&mut exchange)?.or(answered);
+        }
         if let Ok(None) = answered {
             exchange.truncated = true;
             answered = self.by_tcp(&mut exchange)?;
