@@ -53,7 +53,8 @@ fn icmp(data: &[u8]) {
             answered(carrier, false, data, &TOKEN),
         );
     }
-    let _ = (ping::reply_to(data, true, &TOKEN), ping::reply_to(data, false, &TOKEN), route::number_in(data, &TOKEN));
+    let _ = (ping::reply_to(data, true, &TOKEN), ping::reply_to(data, false, &TOKEN));
+    let _ = (ping::request_in(data, &TOKEN), route::number_in(data, &TOKEN));
     if let [origin, kind, code, a, b, c, d, ..] = *data {
         let info = u32::from_be_bytes([a, b, c, d]);
         let _ = icmp_of(&ExtendedError { errno: 0, origin, kind, code, info, data: 0, offender: None });

@@ -57,9 +57,18 @@ pub struct Entry {
 /// Has the kernel queue the errors about what a socket sends. From here on, every error also makes the next call on the
 /// socket fail once, unless the queue is read before.
 pub fn enable(socket: &impl AsFd, is_ipv6: bool) -> io::Result<()> {
-    let (level, name) =
-        if is_ipv6 { (libc::IPPROTO_IPV6, libc::IPV6_RECVERR) } else { (libc::IPPROTO_IP, libc::IP_RECVERR) };
+    let (level, name) = option(is_ipv6);
     set_option(socket, level, name, 1)
+}
+
+/// Has the kernel treat errors as it does on other sockets again, and empties the queue.
+pub fn disable(socket: &impl AsFd, is_ipv6: bool) -> io::Result<()> {
+    let (level, name) = option(is_ipv6);
+    set_option(socket, level, name, 0)
+}
+
+fn option(is_ipv6: bool) -> (libc::c_int, libc::c_int) {
+    if is_ipv6 { (libc::IPPROTO_IPV6, libc::IPV6_RECVERR) } else { (libc::IPPROTO_IP, libc::IP_RECVERR) }
 }
 
 /// Takes the next entry, and what it quotes of the packet into `buffer`. It never waits: `EAGAIN` where the queue is

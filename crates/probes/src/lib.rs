@@ -4,7 +4,7 @@
 //! request, its result, and `run`. Every attempt ends in an [`Outcome`](outcome::Outcome); a failure is a finding and
 //! never a missing row. All probes are bounded in size, number and time ([`limits`]), and polite ([`pacing`]).
 //! Pure functions read the bytes of strangers: `resolve::message`, `path_mtu::message`, `application::head`,
-//! `ping::reply_to` and `route::number_in`. Called by `agent` alone.
+//! `ping::reply_to`, `ping::request_in` and `route::number_in`. Called by `agent` alone.
 #![forbid(unsafe_code)]
 
 pub mod application;
@@ -19,6 +19,7 @@ pub mod resolve;
 pub mod route;
 mod stream;
 pub mod tcp_connect;
+mod text;
 pub mod vantage;
 
 use std::collections::BTreeMap;

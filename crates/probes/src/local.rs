@@ -38,17 +38,20 @@ impl LocalEnd {
         Self {
             source: Some(address.ip()).filter(|_| is_bound),
             source_port: Some(address.port()).filter(|port| *port != 0),
-            interface: is_bound.then(|| interface_of(address.ip())).flatten(),
+            interface: is_bound.then(|| interface_of(address)).flatten(),
         }
     }
 }
 
-/// The interface that has an address.
-pub fn interface_of(address: IpAddr) -> Option<String> {
+/// The interface that has an address. Several may have a link-local one; it is that of the scope then.
+pub fn interface_of(address: SocketAddr) -> Option<String> {
     let addresses = getifaddrs().ok()?;
-    let has = |socket: nix::sys::socket::SockaddrStorage| {
-        let four = socket.as_sockaddr_in().map(|of| IpAddr::from(of.ip()));
-        four.or_else(|| socket.as_sockaddr_in6().map(|of| of.ip().into())) == Some(address)
+    let has = |socket: nix::sys::socket::SockaddrStorage| match address {
+        SocketAddr::V4(wanted) => socket.as_sockaddr_in().is_some_and(|its| its.ip() == *wanted.ip()),
+        SocketAddr::V6(wanted) => socket.as_sockaddr_in6().is_some_and(|its| {
+            let is_in_scope = wanted.scope_id() == 0 || its.scope_id() == wanted.scope_id();
+            its.ip() == *wanted.ip() && is_in_scope
+        }),
     };
     addresses.into_iter().find(|one| one.address.is_some_and(has)).map(|one| one.interface_name)
 }
@@ -65,11 +68,26 @@ pub fn peer(address: IpAddr, port: u16, source: Option<LocalAddress>) -> SocketA
     }
 }
 
+/// As [`check_host`], and the source of a link-local address has the link, which the address alone does not tell.
+///
+/// # Errors
+/// `bad-params` where it is not, or has none.
+pub fn check_address(address: IpAddr, source: Option<LocalAddress>) -> Result<()> {
+    check_host(address, source)?;
+    let is_of_link = |ip: IpAddr| matches!(ip, IpAddr::V6(six) if six.is_unicast_link_local());
+    if is_of_link(address) && source.is_none_or(|source| !is_of_link(source.ip())) {
+        return Err(Error::bad_params(format!(
+            "`address` {address} is of one link: add a link-local `source` with its interface, as in fe80::1%eth0"
+        )));
+    }
+    Ok(())
+}
+
 /// The address is that of one host, and a source is of its family.
 ///
 /// # Errors
 /// `bad-params` where it is not.
-pub fn check_address(address: IpAddr, source: Option<LocalAddress>) -> Result<()> {
+pub fn check_host(address: IpAddr, source: Option<LocalAddress>) -> Result<()> {
     let is_broadcast = address == IpAddr::V4(Ipv4Addr::BROADCAST);
     let is_mapped = matches!(address, IpAddr::V6(six) if six.to_ipv4_mapped().is_some());
     if address.is_unspecified() || address.is_multicast() || is_broadcast || is_mapped {
@@ -132,8 +150,8 @@ mod tests {
 
     #[test]
     fn loopback_has_its_address() {
-        assert_eq!(interface_of(Ipv4Addr::LOCALHOST.into()).as_deref(), Some("lo"));
-        assert_eq!(interface_of("192.0.2.77".parse().unwrap()), None);
+        assert_eq!(interface_of("127.0.0.1:7".parse().unwrap()).as_deref(), Some("lo"));
+        assert_eq!(interface_of("192.0.2.77:7".parse().unwrap()), None);
     }
 
     #[test]
@@ -141,6 +159,11 @@ mod tests {
         let source: LocalAddress = IpAddr::from(Ipv4Addr::LOCALHOST).into();
         assert!(check_address("::1".parse().unwrap(), Some(source)).is_err());
         assert!(check_address("::1".parse().unwrap(), None).is_ok());
+        let of_link: IpAddr = "fe80::1".parse().unwrap();
+        let error = check_address(of_link, Some(IpAddr::from(Ipv6Addr::LOCALHOST).into())).unwrap_err();
+        assert!(error.message.contains("`source` with its interface"), "{error}");
+        assert!(check_address(of_link, None).is_err() && check_host(of_link, None).is_ok());
+        assert!(check_address(of_link, Some("fe80::2%lo".parse().unwrap())).is_ok());
         for group in ["255.255.255.255", "224.0.0.1", "ff02::1", "0.0.0.0", "::", "::ffff:192.0.2.1"] {
             assert!(check_address(group.parse().unwrap(), None).is_err(), "{group}");
         }

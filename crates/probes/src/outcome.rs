@@ -8,6 +8,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use sixbench_packet::error_queue::ExtendedError;
 
+use crate::text::printable;
+
+/// The longest reason: some libraries quote what the server wrote in theirs.
+const MAX_REASON_CHARS: usize = 512;
 /// `linux/errqueue.h`: the error came by ICMP, or by ICMPv6.
 const ORIGIN_ICMP: u8 = 2;
 const ORIGIN_ICMP6: u8 = 3;
@@ -85,8 +89,8 @@ impl Ending {
     }
 
     /// An end and its cause in words.
-    pub fn because(outcome: Outcome, reason: impl Into<String>) -> Self {
-        Self { reason: Some(reason.into()), ..Self::of(outcome) }
+    pub fn because(outcome: Outcome, reason: impl AsRef<str>) -> Self {
+        Self { reason: Some(printable(reason.as_ref(), MAX_REASON_CHARS)), ..Self::of(outcome) }
     }
 
     /// The end that an ICMP error is, and the error.
@@ -183,6 +187,14 @@ mod tests {
         }
         // A local error, and a time stamp.
         assert_eq!((meaning(1, 0, 0), meaning(4, 0, 0)), (None, None));
+    }
+
+    #[test]
+    fn reasons_that_quote_a_server_are_short_and_printable() {
+        let reason = format!("closed by peer: \u{1b}]0;title\u{7} {}", "x".repeat(1_000));
+        let shown = Ending::because(Outcome::Closed, reason).reason.unwrap();
+        assert!(shown.starts_with("closed by peer: \u{fffd}]0;title\u{fffd} x"), "{shown}");
+        assert_eq!(shown.chars().count(), MAX_REASON_CHARS);
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub struct Pacer(Mutex<BTreeMap<IpAddr, Server>>);
 struct Server {
     /// Time from which on it may be asked again.
     free_ns: u64,
+    /// Time at which it has sent [`MAX_BYTES_PER_S`] in the mean.
+    rested_ns: u64,
     /// Time until which it asked to be left alone.
     held_until_ns: u64,
 }
@@ -52,34 +54,52 @@ impl Pacer {
     /// Leaves a server alone for this time.
     pub fn hold(&self, address: IpAddr, seconds: u64) {
         let until_ns = clock::monotonic_ns() + seconds.min(MAX_HOLD_S) * SECOND_NS;
-        self.servers(|servers| servers.entry(address).or_default().held_until_ns = until_ns);
+        self.servers(|servers| {
+            let server = servers.entry(address).or_default();
+            // A status of 429 that names no time takes nothing of one that was named before.
+            server.held_until_ns = server.held_until_ns.max(until_ns);
+        });
     }
 
     /// Has a server that has sent so many bytes rest until it sends [`MAX_BYTES_PER_S`] in the mean.
     pub fn charge(&self, address: IpAddr, bytes: u64) {
+        self.charge_at(address, bytes, clock::monotonic_ns());
+    }
+
+    fn charge_at(&self, address: IpAddr, bytes: u64, now_ns: u64) {
         let rest_ns = bytes.saturating_mul(SECOND_NS) / MAX_BYTES_PER_S;
-        let free_ns = clock::monotonic_ns().saturating_add(rest_ns);
         self.servers(|servers| {
             let server = servers.entry(address).or_default();
-            server.free_ns = server.free_ns.max(free_ns);
+            // The bytes of attempts that overlap add up.
+            server.rested_ns = server.rested_ns.max(now_ns).saturating_add(rest_ns);
         });
     }
 
     /// Waits for the next attempt at a server: not before that time, and, unless the server is the user's, a second
     /// after the last one. Returns the time of the begin.
     pub fn wait(&self, address: IpAddr, due_ns: u64, is_mine: bool) -> u64 {
-        let begin_ns = self.reserve(address, due_ns, clock::monotonic_ns(), is_mine);
-        thread::sleep(Duration::from_nanos(begin_ns.saturating_sub(clock::monotonic_ns())));
-        clock::monotonic_ns()
+        loop {
+            let begin_ns = self.reserve(address, due_ns, clock::monotonic_ns(), is_mine);
+            thread::sleep(Duration::from_nanos(begin_ns.saturating_sub(clock::monotonic_ns())));
+            let now_ns = clock::monotonic_ns();
+            // Another attempt may have ended meanwhile, and its bytes want a rest.
+            if is_mine || self.is_rested(address, now_ns) {
+                return now_ns;
+            }
+        }
+    }
+
+    fn is_rested(&self, address: IpAddr, now_ns: u64) -> bool {
+        self.servers(|servers| servers.get(&address).is_none_or(|server| server.rested_ns <= now_ns))
     }
 
     fn reserve(&self, address: IpAddr, due_ns: u64, now_ns: u64, is_mine: bool) -> u64 {
         self.servers(|servers| {
             if servers.len() >= MAX_SERVERS {
-                servers.retain(|_, server| server.free_ns.max(server.held_until_ns) > now_ns);
+                servers.retain(|_, server| server.free_ns.max(server.rested_ns).max(server.held_until_ns) > now_ns);
             }
             let server = servers.entry(address).or_default();
-            let earliest_ns = if is_mine { 0 } else { server.free_ns };
+            let earliest_ns = if is_mine { 0 } else { server.free_ns.max(server.rested_ns) };
             let begin_ns = due_ns.max(now_ns).max(earliest_ns);
             server.free_ns = server.free_ns.max(begin_ns + APART_NS);
             begin_ns
@@ -152,6 +172,21 @@ mod tests {
         pacer.check(OTHER).unwrap();
         pacer.hold(OTHER, u64::MAX);
         assert_eq!(pacer.check(OTHER).unwrap_err().context["retry_after_s"], MAX_HOLD_S);
+        // A later answer without a time does not shorten it.
+        pacer.hold(SERVER, 0);
+        assert!(pacer.check(SERVER).is_err());
+    }
+
+    #[test]
+    fn a_server_rests_for_the_bytes_of_all_attempts() {
+        let pacer = Pacer::default();
+        pacer.charge_at(SERVER, 4 * MAX_BYTES_PER_S, 5);
+        pacer.charge_at(SERVER, 4 * MAX_BYTES_PER_S, 6);
+        assert!(!pacer.is_rested(SERVER, 8 * SECOND_NS) && pacer.is_rested(SERVER, 5 + 8 * SECOND_NS));
+        assert!(pacer.is_rested(OTHER, 0));
+        assert_eq!(pacer.reserve(SERVER, 0, 7, true), 7);
+        assert_eq!(pacer.reserve(SERVER, 0, 7, false), 5 + 8 * SECOND_NS);
+        assert_eq!(pacer.reserve(SERVER, 0, 8, false), 5 + 9 * SECOND_NS);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use socket2::{Protocol, Socket, Type};
 use crate::error_queue::{self, Entry};
 use crate::limits::{self, AskedRepeats, Repeats, SECOND_NS};
 use crate::local::{self, LocalEnd};
-use crate::outcome::{Ending, Outcome};
+use crate::outcome::{Ending, Meaning, Outcome};
 use crate::pacing::Pacer;
 use crate::stream::wait_for;
 
@@ -183,11 +183,12 @@ struct Pinging {
 
 impl Pinging {
     fn work(&mut self, repeats: &Repeats, begin_ns: u64) {
-        let mut last_ns = begin_ns;
+        let (mut due_ns, mut last_ns) = (begin_ns, begin_ns);
         for sequence in 0..repeats.count as u16 {
-            let due_ns = begin_ns + u64::from(sequence) * repeats.interval_ns;
             self.listen(due_ns, repeats.timeout_ns, false);
             last_ns = clock::monotonic_ns();
+            // A machine that was late does not make up for it by a burst.
+            due_ns = last_ns + repeats.interval_ns;
             self.send(sequence, last_ns);
         }
         self.listen(last_ns + repeats.timeout_ns, repeats.timeout_ns, true);
@@ -255,18 +256,16 @@ impl Pinging {
                         waiting.kernel_realtime_ns = Some(realtime_ns).filter(|&ns| ns >= waiting.sent_realtime_ns);
                     }
                 }
+                Entry::Error { meaning: Meaning::Notice, .. } => {}
                 Entry::Error { icmp, meaning, quote, received_realtime_ns } => {
-                    // It begins with the header of the request.
-                    let sequence = quote.get(6..8).and_then(|bytes| bytes.first_chunk()).copied();
-                    match sequence
-                        .map(u16::from_be_bytes)
-                        .and_then(|number| Some((number, self.waiting.remove(&number)?)))
-                    {
-                        Some((sequence, waiting)) => {
-                            let ending = Ending::by_icmp(icmp, meaning);
-                            self.end(sequence, &waiting, ending, received_realtime_ns, None);
-                        }
-                        None => self.strays += 1,
+                    let Some(sequence) = request_in(&quote, &self.token) else {
+                        self.strays += 1;
+                        continue;
+                    };
+                    // Where nothing waits, it is late, or the second one about this request.
+                    if let Some(waiting) = self.waiting.remove(&sequence) {
+                        let ending = Ending::by_icmp(icmp, meaning);
+                        self.end(sequence, &waiting, ending, received_realtime_ns, None);
                     }
                 }
             }
@@ -292,14 +291,20 @@ impl Pinging {
                     self.waiting.insert(sequence, waiting);
                     self.take_errors();
                     let Some(waiting) = self.waiting.remove(&sequence) else { continue };
-                    let received = notes.realtime_ns.or(Some(now_ns).filter(|_| notes.realtime_ns.is_none()));
+                    let received = notes.realtime_ns.or(Some(now_ns));
                     let is_kernels = notes.realtime_ns.is_some();
                     self.answered(sequence, &waiting, received, is_kernels, notes.hop_limit);
                 }
-                Some((_, None)) => self.duplicates += 1,
+                // The first answer to a request whose time was over is late, and no duplicate.
+                Some((sequence, None)) => self.duplicates += u64::from(self.is_answered(sequence)),
                 None => self.strays += 1,
             }
         }
+    }
+
+    fn is_answered(&self, sequence: u16) -> bool {
+        let is_it = |reply: &Reply| reply.sequence == u64::from(sequence);
+        self.replies.iter().any(|reply| is_it(reply) && reply.ending.outcome == Outcome::Answered)
     }
 
     fn answered(
@@ -374,11 +379,29 @@ pub fn reply_to(message: &[u8], is_ipv4: bool, token: &[u8; TOKEN_BYTES]) -> Opt
     (*kind == expected && payload.starts_with(token)).then_some(u16::from_be_bytes([*high, *low]))
 }
 
+/// The number of the request that an ICMP error quotes; absent where it quotes something else. Routers quote the header
+/// (RFC 792), and many of them the token. Pure.
+pub fn request_in(quote: &[u8], token: &[u8; TOKEN_BYTES]) -> Option<u16> {
+    let [_, _, _, _, _, _, high, low, payload @ ..] = quote else { return None };
+    let shown = &payload[..payload.len().min(TOKEN_BYTES)];
+    token.starts_with(shown).then_some(u16::from_be_bytes([*high, *low]))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn errors_are_about_requests_with_the_token_as_far_as_they_quote_it() {
+        let message = [&[8, 0, 1, 2, 3, 4, 1, 2][..], b"tokentok", b"666"].concat();
+        for bytes in [8, 11, 16, 19] {
+            assert_eq!(request_in(&message[..bytes], b"tokentok"), Some(258));
+        }
+        assert_eq!(request_in(&message[..7], b"tokentok"), None);
+        assert_eq!(request_in(&message[..11], b"another."), None);
+    }
 
     #[test]
     fn answers_are_known_by_type_and_token() {
@@ -406,6 +429,7 @@ mod tests {
         #[test]
         fn no_message_is_a_panic(bytes: Vec<u8>, is_ipv4: bool) {
             prop_assert_eq!(reply_to(&bytes, is_ipv4, b"tokentok"), None);
+            let _ = request_in(&bytes, b"tokentok");
         }
     }
 }

@@ -3,7 +3,8 @@
 //! All datagrams have the same addresses and ports, and over IPv6 the same flow label, so that routers which balance
 //! load by these send them the same way (Augustin et al., Avoiding traceroute anomalies with Paris traceroute, IMC
 //! 2006). The errors come by the socket's queue, for which no privilege is needed. Datagrams are told apart by a number
-//! in their payload; where a router quotes no payload, by the order in which they were sent with that hop limit.
+//! in their payload; where a router quotes no payload, by the order in which they were sent with that hop limit. If one
+//! of these has no answer then, those that could be another's have no time.
 
 use std::io::{self, Read};
 use std::net::IpAddr;
@@ -99,7 +100,7 @@ pub struct HopAnswer {
     /// The sender of the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<IpAddr>,
-    /// Time until the answer came.
+    /// Time until the answer came; absent where it is not known which datagram was answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rtt_ns: Option<u64>,
     /// The ICMP error that is the answer.
@@ -214,18 +215,18 @@ impl Tracing {
         };
         set_option(&self.socket, level, name, hop_limit.into())
             .map_err(|e| Error::system(format!("setting a hop limit of {hop_limit}"), "setsockopt", e))?;
-        let (mut sent, mut answers) = (Vec::new(), vec![HopAnswer::SILENCE; self.probes]);
+        let mut datagrams = Datagrams::new(self.probes);
         for index in 0..self.probes {
             let begun_ns = clock::monotonic_ns();
             match self.send() {
-                Ok(one) => sent.push(one),
+                Ok(sent) => datagrams.sent.push(sent),
                 Err(error) => return Ok(Err(error)),
             }
             let is_last = index + 1 == self.probes;
             let wait_ns = if is_last { self.timeout_ns } else { GAP_NS.min(self.timeout_ns) };
-            self.listen(begun_ns + wait_ns, is_last, &sent, &mut answers);
+            self.listen(begun_ns + wait_ns, is_last, &mut datagrams);
         }
-        Ok(Ok(Hop { hop_limit, answers }))
+        Ok(Ok(Hop { hop_limit, answers: datagrams.into_answers() }))
     }
 
     fn send(&mut self) -> io::Result<Sent> {
@@ -240,22 +241,17 @@ impl Tracing {
     }
 
     /// Takes answers until that time, or until the last one is there.
-    fn listen(&self, end_ns: u64, is_last: bool, sent: &[Sent], answers: &mut [HopAnswer]) {
+    fn listen(&self, end_ns: u64, is_last: bool, datagrams: &mut Datagrams) {
         loop {
             for entry in error_queue::take(&self.socket) {
                 let Entry::Error { icmp, meaning, quote, received_realtime_ns } = entry else { continue };
                 let Some(outcome) = outcome_of(icmp, meaning, self.address) else { continue };
-                let Some(index) = self.index_of(&quote, sent, answers) else { continue };
-                answers[index] = HopAnswer {
-                    outcome,
-                    from: icmp.from,
-                    rtt_ns: rtt_ns(received_realtime_ns, sent[index]),
-                    icmp: Some(icmp),
-                };
+                let answer = HopAnswer { outcome, from: icmp.from, rtt_ns: None, icmp: Some(icmp) };
+                let realtime_ns = received_realtime_ns.unwrap_or_else(clock::realtime_ns);
+                datagrams.note(number_in(&quote, &self.token), answer, realtime_ns);
             }
-            self.take_datagrams(sent, answers);
-            let all_are_there = answers.iter().all(|answer| *answer != HopAnswer::SILENCE);
-            if (is_last && all_are_there) || !wait_for(&self.socket, PollFlags::POLLIN, end_ns) {
+            self.take_datagrams(datagrams);
+            if (is_last && datagrams.silent() == 0) || !wait_for(&self.socket, PollFlags::POLLIN, end_ns) {
                 return;
             }
             if clock::monotonic_ns() >= end_ns {
@@ -265,42 +261,61 @@ impl Tracing {
     }
 
     /// Datagrams come from the server alone.
-    fn take_datagrams(&self, sent: &[Sent], answers: &mut [HopAnswer]) {
+    fn take_datagrams(&self, datagrams: &mut Datagrams) {
         let mut buffer = [0; 64];
-        for _ in 0..answers.len() {
+        for _ in 0..self.probes {
             // An error is in the queue, too.
             let Ok(_) = (&self.socket).read(&mut buffer) else { return };
-            let now_ns = clock::realtime_ns();
-            if let Some(index) = first_silent(sent, answers) {
-                answers[index] = HopAnswer {
-                    outcome: HopOutcome::Answered,
-                    from: Some(self.address),
-                    rtt_ns: rtt_ns(Some(now_ns), sent[index]),
-                    icmp: None,
-                };
-            }
+            let answer =
+                HopAnswer { outcome: HopOutcome::Answered, from: Some(self.address), rtt_ns: None, icmp: None };
+            datagrams.note(Quoted::Nothing, answer, clock::realtime_ns());
         }
     }
+}
 
-    /// The datagram of this hop that an error is about.
-    fn index_of(&self, quote: &[u8], sent: &[Sent], answers: &[HopAnswer]) -> Option<usize> {
-        match number_in(quote, &self.token) {
-            Quoted::Number(number) => {
-                let index = sent.iter().position(|one| one.number == number)?;
-                Some(index).filter(|&index| answers[index] == HopAnswer::SILENCE)
-            }
-            Quoted::Nothing => first_silent(sent, answers),
+/// The datagrams of a hop, and their ends so far.
+struct Datagrams {
+    sent: Vec<Sent>,
+    answers: Vec<HopAnswer>,
+    /// True of an answer without a number that came while several datagrams had none.
+    is_doubtful: Vec<bool>,
+}
+
+impl Datagrams {
+    fn new(probes: usize) -> Self {
+        Self { sent: Vec::new(), answers: vec![HopAnswer::SILENCE; probes], is_doubtful: vec![false; probes] }
+    }
+
+    /// Number of datagrams that were sent and have no answer.
+    fn silent(&self) -> usize {
+        self.answers.iter().take(self.sent.len()).filter(|answer| **answer == HopAnswer::SILENCE).count()
+    }
+
+    /// Notes an answer that came at this time: without a number, to the first datagram that has none.
+    fn note(&mut self, quoted: Quoted, answer: HopAnswer, realtime_ns: u64) {
+        let is_silent = |index: &usize| self.answers[*index] == HopAnswer::SILENCE;
+        let index = match quoted {
+            Quoted::Number(number) => self.sent.iter().position(|sent| sent.number == number).filter(is_silent),
+            Quoted::Nothing => (0..self.sent.len()).find(is_silent),
             Quoted::Other => None,
-        }
+        };
+        let Some(index) = index else { return };
+        self.is_doubtful[index] = quoted == Quoted::Nothing && self.silent() > 1;
+        // A clock that was stepped back gives no time.
+        let rtt_ns = realtime_ns.checked_sub(self.sent[index].realtime_ns);
+        self.answers[index] = HopAnswer { rtt_ns, ..answer };
     }
-}
 
-fn first_silent(sent: &[Sent], answers: &[HopAnswer]) -> Option<usize> {
-    answers.iter().take(sent.len()).position(|answer| *answer == HopAnswer::SILENCE)
-}
-
-fn rtt_ns(received_realtime_ns: Option<u64>, sent: Sent) -> Option<u64> {
-    received_realtime_ns.unwrap_or_else(clock::realtime_ns).checked_sub(sent.realtime_ns)
+    /// The ends. Where a datagram has none, an answer without a number may be that to a later one than it was noted
+    /// for, and its time would be too long.
+    fn into_answers(self) -> Vec<HopAnswer> {
+        let is_complete = self.silent() == 0;
+        let ends = self.answers.into_iter().zip(self.is_doubtful);
+        let end = |(answer, is_doubtful): (HopAnswer, bool)| {
+            if is_doubtful && !is_complete { HopAnswer { rtt_ns: None, ..answer } } else { answer }
+        };
+        ends.map(end).collect()
+    }
 }
 
 /// The end of a datagram by an ICMP error; absent where it changes nothing.
@@ -364,6 +379,26 @@ mod tests {
         assert_eq!(number_in(b"", b"tokentok"), Quoted::Nothing);
         assert_eq!(number_in(b"tokentak\x01\x02", b"tokentok"), Quoted::Other);
         assert_eq!(number_in(b"x", b"tokentok"), Quoted::Other);
+    }
+
+    #[test]
+    fn an_answer_to_one_of_several_datagrams_has_no_time() {
+        let answer = || HopAnswer { outcome: HopOutcome::TimeExceeded, ..HopAnswer::SILENCE };
+        let times = |notes: &[(Quoted, u64)]| {
+            let mut datagrams = Datagrams::new(3);
+            for number in 0..3 {
+                datagrams.sent.push(Sent { number, realtime_ns: 100 * u64::from(number) });
+            }
+            notes.iter().for_each(|(quoted, realtime_ns)| datagrams.note(*quoted, answer(), *realtime_ns));
+            datagrams.into_answers().into_iter().map(|answer| answer.rtt_ns).collect::<Vec<_>>()
+        };
+        let nothing = Quoted::Nothing;
+        // All are answered, so these are in their order.
+        assert_eq!(times(&[(nothing, 1_000), (nothing, 1_100), (nothing, 1_200)]), [Some(1_000); 3]);
+        // The first or the second of three may be lost.
+        assert_eq!(times(&[(nothing, 1_100), (nothing, 1_200)]), [None; 3]);
+        assert_eq!(times(&[(Quoted::Number(2), 1_200), (Quoted::Other, 1)]), [None, None, Some(1_000)]);
+        assert_eq!(times(&[(Quoted::Number(7), 1_200)]), [None; 3]);
     }
 
     proptest! {

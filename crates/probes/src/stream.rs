@@ -73,6 +73,8 @@ pub fn connect(peer: SocketAddr, source: Option<LocalAddress>, timeout_ns: u64) 
         Err(error) => Some(Ending::unsent(&error)),
     };
     let elapsed_ns = clock::monotonic_ns() - begun_ns;
+    // A connection that is there rides out ICMP errors, as those of ordinary clients do (RFC 1122 section 4.2.3.9).
+    let _ = sixbench_packet::error_queue::disable(&socket, peer.is_ipv6());
     let local = LocalEnd::of(&socket);
     let info = TcpInfo::of(&socket).unwrap_or_default();
     let handshake = match ending {
@@ -99,17 +101,22 @@ pub fn rehearse() {
 
 /// Waits for the end of the handshake. Absent where it succeeded.
 fn wait(socket: &Socket, begun_ns: u64, timeout_ns: u64) -> Option<Ending> {
-    if !wait_for(socket, PollFlags::POLLOUT, begun_ns.saturating_add(timeout_ns)) {
-        return Some(Ending::of(Outcome::Silence));
+    let end_ns = begun_ns.saturating_add(timeout_ns);
+    while wait_for(socket, PollFlags::POLLOUT, end_ns) {
+        let error = match socket.take_error() {
+            // An entry in the queue of errors ends the wait, too, and then there is no peer yet.
+            Ok(None) if socket.peer_addr().is_ok() => return None,
+            Ok(error) => error,
+            Err(error) => Some(error),
+        };
+        match (last_failure(socket), error) {
+            (Some((icmp, meaning)), _) => return Some(Ending::by_icmp(icmp, meaning)),
+            (None, Some(error)) => return Some(Ending::of_error(&error)),
+            (None, None) if clock::monotonic_ns() >= end_ns => break,
+            (None, None) => {}
+        }
     }
-    let error = match socket.take_error() {
-        Ok(None) => return None,
-        Ok(Some(error)) | Err(error) => error,
-    };
-    Some(match last_failure(socket) {
-        Some((icmp, meaning)) => Ending::by_icmp(icmp, meaning),
-        None => Ending::of_error(&error),
-    })
+    Some(Ending::of(Outcome::Silence))
 }
 
 /// Waits until the socket is ready, or until that time of the monotonic clock. Returns false if it is not ready then.
@@ -146,5 +153,34 @@ impl Handshake {
             rtt_ns: info.rtt_ns,
             retransmits: info.retransmits,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sixbench_packet::option_bytes;
+
+    use super::*;
+
+    #[test]
+    fn a_connection_that_is_there_rides_out_icmp_errors() {
+        for (address, level, name) in [
+            (IpAddr::from(Ipv4Addr::LOCALHOST), libc::IPPROTO_IP, libc::IP_RECVERR),
+            (Ipv6Addr::LOCALHOST.into(), libc::IPPROTO_IPV6, libc::IPV6_RECVERR),
+        ] {
+            let listener = TcpListener::bind((address, 0)).unwrap();
+            let attempt = connect(listener.local_addr().unwrap(), None, 30 * SECOND_NS).unwrap();
+            let (socket, mut value) = (attempt.socket.unwrap(), [1; 4]);
+            option_bytes(&socket, level, name, &mut value).unwrap();
+            assert_eq!(value, [0; 4], "{address}");
+        }
+    }
+
+    #[test]
+    fn an_entry_of_the_queue_of_errors_is_no_connection() {
+        // Nobody listens, and nothing is sent: the socket is not connected, and has no error.
+        let socket = Socket::new(socket2::Domain::IPV4, Type::STREAM, Some(Protocol::TCP)).unwrap();
+        let ending = wait(&socket, clock::monotonic_ns(), 10_000_000).unwrap();
+        assert_eq!(ending.outcome, Outcome::Silence);
     }
 }

@@ -58,8 +58,7 @@ pub struct TcpConnectAttempt {
 /// Connects as often as was asked for.
 ///
 /// # Errors
-/// `bad-params` of a request that is out of bounds, `refused` where the server is left alone, `system` where the kernel
-/// refuses the means.
+/// `bad-params` of a request that is out of bounds, `system` where the kernel refuses the means.
 pub fn run(request: &TcpConnectRequest, pacer: &Pacer) -> Result<TcpConnectResult> {
     let TcpConnectRequest { address, port, source, mine, .. } = *request;
     let asked = AskedRepeats { count: request.count, interval_ns: request.interval_ns, timeout_ns: request.timeout_ns };

@@ -255,6 +255,22 @@ fn a_server_that_asks_for_it_is_left_alone() {
 }
 
 #[test]
+fn a_server_that_asked_another_request_for_it_is_left_alone() {
+    let pacer = Arc::new(Pacer::default());
+    let others = Arc::clone(&pacer);
+    let address = tcp_server(move |mut stream| {
+        let _ = stream.read(&mut [0; 4_000]);
+        // Another request is answered by 429 at this time.
+        others.hold(LOOPBACK, 3_600);
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    });
+    let params = json!({"workload": "http", "clear": true, "port": address.port(), "count": 2, "mine": false});
+    let result = try_run(params, &pacer).unwrap();
+    assert_eq!((result["attempts"].as_array().unwrap().len(), &result["stopped"]), (1, &json!("retry-after")));
+    assert_eq!(result["attempts"][0]["outcome"], "answered", "{result}");
+}
+
+#[test]
 fn answers_that_lie_about_themselves_have_a_word() {
     let cases: [(&'static [u8], &str); 6] = [
         (b"SSH-2.0-OpenSSH_9.2\r\n", "protocol"),
@@ -300,6 +316,7 @@ fn peers_that_speak_nothing_of_it_have_a_word() {
     let silence = run(json!({"workload": "tls", "port": port, "timeout_ns": IMPATIENT_NS}));
     assert_eq!((&silence["outcome"], &silence["total_ns"]), (&json!("silence"), &Value::Null));
     assert!(silence["connect_ns"].is_u64());
+    assert_eq!(silence["received_bytes"], 0, "bytes are counted up to the time limit");
     let closing = tcp_server(|mut stream| drop(stream.read(&mut [0; 4_000])));
     assert_eq!(run(json!({"workload": "tls", "port": closing.port()}))["outcome"], "closed");
     let resetting = tcp_server(|stream| {

@@ -9,8 +9,9 @@ use std::thread;
 
 use nix::sched::{CloneFlags, setns, unshare};
 use serde_json::{Value, json};
+use sixbench_applications::certificates;
 use sixbench_packet::ReceiveBatch;
-use sixbench_probes::{Pacer, path_mtu, ping, route, tcp_connect, vantage};
+use sixbench_probes::{Pacer, application, path_mtu, ping, route, tcp_connect, vantage};
 
 const TIMEOUT_NS: u64 = 5_000_000_000;
 
@@ -66,6 +67,26 @@ fn echoes_that_are_not_answered_have_a_word() {
         let nowhere = ping_with(json!({"address": "203.0.113.1"}));
         assert_eq!(nowhere["replies"][0]["outcome"], "no-route");
         assert_eq!(nowhere["replies"][0]["reason"], "ENETUNREACH");
+    });
+}
+
+#[test]
+#[ignore = "needs root"]
+fn handshakes_of_quic_without_a_route_are_not_sent() {
+    in_namespace(|| {
+        let roots = std::env::temp_dir().join(format!("sixbench-probes-no-route-{}.pem", std::process::id()));
+        fs::write(&roots, certificates::chain("www.example.org", 1_536).unwrap().authority_pem()).unwrap();
+        for address in ["192.0.2.1", "2001:db8::1"] {
+            let request = json!({
+                "workload": "quic-connect", "address": address, "server_name": "www.example.org",
+                "roots": {"file": roots}, "timeout_ns": TIMEOUT_NS,
+            });
+            let request = serde_json::from_value(request).unwrap();
+            let result = json!(application::run(&request, &Pacer::default()).unwrap());
+            let attempt = &result["attempts"][0];
+            assert_eq!((&attempt["outcome"], &attempt["reason"]), (&json!("no-route"), &json!("ENETUNREACH")));
+        }
+        fs::remove_file(&roots).unwrap();
     });
 }
 

@@ -103,6 +103,40 @@ fn a_flood_of_other_answers_has_an_end() {
 }
 
 #[test]
+fn a_resolver_without_edns_is_asked_without_it() {
+    let resolver = resolver(|question| {
+        let has_edns = question[10..12] != [0, 0];
+        let (flags, records) = if has_edns { ([0x81, 0x81], vec![]) } else { ([0x81, 0x80], a_record([192, 0, 2, 1])) };
+        vec![answered(question, flags, u8::from(!has_edns), &records)]
+    });
+    let answer = ask(resolver, PATIENT_NS);
+    assert_eq!((&answer["rcode"], &answer["addresses"]), (&json!("NOERROR"), &json!(["192.0.2.1"])), "{answer}");
+    assert!(answer["asked"].as_u64() >= Some(2), "{answer}");
+}
+
+#[test]
+fn names_of_thousands_of_pointers_are_read_to_their_end() {
+    let resolver = resolver(|question| {
+        let begin = answered(question, [0x81, 0x80], 2, &[]).len();
+        // The data of a record of an unknown type: the name of the root, and pointers, each to the one before.
+        let (first, mut data) = (begin + 11, vec![0]);
+        let mut last = first;
+        while first + data.len() < 0x3ffe {
+            let here = first + data.len();
+            data.extend((0xc000 | last as u16).to_be_bytes());
+            last = here;
+        }
+        let length = (data.len() as u16).to_be_bytes();
+        let pointer = (0xc000 | last as u16).to_be_bytes();
+        let unknown = [&[0, 0xff, 0, 0, 1, 0, 0, 0, 60][..], &length, &data].concat();
+        let pointing = [&pointer[..], &[0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 192, 0, 2, 1]].concat();
+        vec![answered(question, [0x81, 0x80], 2, &[unknown, pointing].concat())]
+    });
+    let answer = ask(resolver, PATIENT_NS);
+    assert_eq!((&answer["outcome"], &answer["addresses"]), (&json!("answered"), &json!([])), "{answer}");
+}
+
+#[test]
 fn a_truncated_answer_is_asked_for_by_tcp() {
     for (by_tcp, outcome) in [("right", "answered"), ("cut", "closed"), ("silent", "silence"), ("none", "refused")] {
         let listener = TcpListener::bind((LOOPBACK, 0)).unwrap();

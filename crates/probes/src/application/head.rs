@@ -7,6 +7,8 @@ use hyper::header::{ALT_SVC, CONTENT_LENGTH, HeaderName, LOCATION, RETRY_AFTER, 
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::text::printable;
+
 /// The longest value that is told.
 const MAX_VALUE_CHARS: usize = 512;
 
@@ -36,7 +38,9 @@ pub struct Head {
 impl Head {
     /// Reads a head that came at this time.
     pub fn read(status: u16, headers: &HeaderMap, now: SystemTime) -> Self {
-        let text = |name: HeaderName| headers.get(name).map(|value| printable(value.as_bytes()));
+        let text = |name: HeaderName| {
+            headers.get(name).map(|value| printable(&String::from_utf8_lossy(value.as_bytes()), MAX_VALUE_CHARS))
+        };
         Self {
             status: Some(status),
             retry_after_s: text(RETRY_AFTER).and_then(|value| retry_after_s(&value, now)),
@@ -57,12 +61,6 @@ pub fn retry_after_s(value: &str, now: SystemTime) -> Option<u64> {
     }
     let date = httpdate::parse_http_date(value).ok()?;
     Some(date.duration_since(now).map_or(0, |left| left.as_secs() + u64::from(left.subsec_nanos() > 0)))
-}
-
-/// A value without what a terminal would take for more than a character.
-fn printable(value: &[u8]) -> String {
-    let shown = |one: char| if one.is_control() { '\u{fffd}' } else { one };
-    String::from_utf8_lossy(value).chars().take(MAX_VALUE_CHARS).map(shown).collect()
 }
 
 #[cfg(test)]

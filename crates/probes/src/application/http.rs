@@ -14,16 +14,20 @@ use tokio::task::JoinSet;
 
 use super::attempt::{ApplicationAttempt, Tried, of_hyper};
 use super::head::Head;
-use super::{Overs, Plan, USER_AGENT};
+use super::{Layers, Plan, USER_AGENT};
 use crate::outcome::{Ending, Outcome};
 
 /// The longest head of a stranger's answer.
 pub const MAX_HEAD_BYTES: u32 = 64 << 10;
+/// Bytes of a body that may be on their way before they are read: the longest body that is read.
+const WINDOW_BYTES: u32 = super::MAX_BODY_BYTES as u32;
 
 /// The request for the object, with its URI in full where the version has no header for the host.
 pub fn request<B>(plan: &Plan, body: B) -> Tried<Request<B>> {
-    let builder = match plan.overs {
-        Overs::Clear | Overs::One => Request::get(&plan.path).header(HOST, &plan.authority).header(CONNECTION, "close"),
+    let builder = match plan.layers {
+        Layers::ClearHttp1 | Layers::Http1 => {
+            Request::get(&plan.path).header(HOST, &plan.authority).header(CONNECTION, "close")
+        }
         _ => Request::get(format!("https://{}{}", plan.authority, plan.path)),
     };
     let built = builder.header(AGENT, USER_AGENT).header(ACCEPT, "*/*").body(body);
@@ -31,7 +35,7 @@ pub fn request<B>(plan: &Plan, body: B) -> Tried<Request<B>> {
 }
 
 /// Fetches the object by HTTP/1.1.
-pub async fn by_one(
+pub async fn by_http1(
     plan: &Plan,
     stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
     attempt: &RefCell<ApplicationAttempt>,
@@ -50,7 +54,7 @@ pub async fn by_one(
 }
 
 /// Fetches the object by HTTP/2.
-pub async fn by_two(
+pub async fn by_http2(
     plan: &Plan,
     stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
     attempt: &RefCell<ApplicationAttempt>,
@@ -58,6 +62,8 @@ pub async fn by_two(
     let request = request(plan, Empty::<Bytes>::new())?;
     let (mut sender, connection) = http2::Builder::new(LocalExecutor)
         .max_header_list_size(MAX_HEAD_BYTES)
+        .initial_stream_window_size(WINDOW_BYTES)
+        .initial_connection_window_size(WINDOW_BYTES)
         .handshake(TokioIo::new(stream))
         .await
         .map_err(|error| of_hyper(&error))?;

@@ -4,7 +4,7 @@
 mod attempt;
 pub mod head;
 mod http;
-mod overs;
+mod layers;
 mod quic;
 mod trust;
 
@@ -108,7 +108,7 @@ pub enum Stopped {
 
 /// The work of each attempt, checked.
 struct Plan {
-    overs: Overs,
+    layers: Layers,
     address: IpAddr,
     port: u16,
     source: Option<LocalAddress>,
@@ -122,36 +122,36 @@ struct Plan {
 
 /// The layers of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Overs {
+enum Layers {
     /// TLS over TCP, and nothing over it.
     Tls,
     /// HTTP/1.1 over TCP alone.
-    Clear,
+    ClearHttp1,
     /// HTTP/1.1 over TLS.
-    One,
+    Http1,
     /// HTTP/2 over TLS.
-    Two,
+    Http2,
     /// HTTP/3 over QUIC.
-    Three,
+    Http3,
     /// QUIC, and nothing over it.
     Quic,
 }
 
-impl Overs {
+impl Layers {
     /// The protocols that are offered (ALPN, RFC 7301).
     fn protocols(self) -> Vec<Vec<u8>> {
         let offered: &[&[u8]] = match self {
             Self::Tls => &[b"h2", b"http/1.1"],
-            Self::Clear => &[],
-            Self::One => &[b"http/1.1"],
-            Self::Two => &[b"h2"],
-            Self::Three | Self::Quic => &[b"h3"],
+            Self::ClearHttp1 => &[],
+            Self::Http1 => &[b"http/1.1"],
+            Self::Http2 => &[b"h2"],
+            Self::Http3 | Self::Quic => &[b"h3"],
         };
         offered.iter().map(|protocol| protocol.to_vec()).collect()
     }
 
     fn is_over_quic(self) -> bool {
-        matches!(self, Self::Three | Self::Quic)
+        matches!(self, Self::Http3 | Self::Quic)
     }
 }
 
@@ -175,7 +175,16 @@ pub fn run(request: &ApplicationRequest, pacer: &Pacer) -> Result<ApplicationRes
     let mut result = ApplicationResult { attempts: Vec::new(), stopped: None };
     for _ in 0..repeats.count {
         schedule.wait_for_next();
-        let attempt = overs::attempt(&plan, trust.as_ref())?;
+        // The server may have asked for it in its answer to another request meanwhile.
+        let refusal = if request.mine { None } else { pacer.check(plan.address).err() };
+        if let Some(refusal) = refusal {
+            if result.attempts.is_empty() {
+                return Err(refusal);
+            }
+            result.stopped = Some(Stopped::RetryAfter);
+            break;
+        }
+        let attempt = layers::attempt(&plan, trust.as_ref())?;
         if !request.mine {
             let received_bytes = attempt.received_bytes.or(attempt.body_bytes);
             pacer.charge(plan.address, received_bytes.unwrap_or(0));
@@ -195,13 +204,13 @@ pub fn run(request: &ApplicationRequest, pacer: &Pacer) -> Result<ApplicationRes
 impl Plan {
     fn checked(request: &ApplicationRequest) -> Result<(Self, Repeats)> {
         let refuse = |reason: String| Err(Error::bad_params(reason));
-        let overs = match (request.workload, request.version, request.clear) {
-            (Workload::Tls, None, false) => Overs::Tls,
-            (Workload::QuicConnect, None, false) => Overs::Quic,
-            (Workload::Http, None | Some(Version::One), true) => Overs::Clear,
-            (Workload::Http, None | Some(Version::One), false) => Overs::One,
-            (Workload::Http, Some(Version::Two), false) => Overs::Two,
-            (Workload::Http, Some(Version::Three), false) => Overs::Three,
+        let layers = match (request.workload, request.version, request.clear) {
+            (Workload::Tls, None, false) => Layers::Tls,
+            (Workload::QuicConnect, None, false) => Layers::Quic,
+            (Workload::Http, None | Some(Version::One), true) => Layers::ClearHttp1,
+            (Workload::Http, None | Some(Version::One), false) => Layers::Http1,
+            (Workload::Http, Some(Version::Two), false) => Layers::Http2,
+            (Workload::Http, Some(Version::Three), false) => Layers::Http3,
             (Workload::Http, _, true) => return refuse("`clear` goes with HTTP/1.1 alone".to_owned()),
             (_, _, true) => return refuse("`clear` goes with `http` alone".to_owned()),
             (_, Some(_), _) => return refuse("`version` goes with `http` alone".to_owned()),
@@ -224,7 +233,7 @@ impl Plan {
         let host = if text.contains(':') { format!("[{text}]") } else { text.to_owned() };
         let authority = if port == usual_port { host } else { format!("{host}:{port}") };
         let (address, source, timeout_ns) = (request.address, request.source, repeats.timeout_ns);
-        Ok((Self { overs, address, port, source, name, authority, path, timeout_ns, max_bytes }, repeats))
+        Ok((Self { layers, address, port, source, name, authority, path, timeout_ns, max_bytes }, repeats))
     }
 
     /// The present time, for dates in heads.

@@ -1,6 +1,7 @@
 //! Handshakes of QUIC, and objects by HTTP/3.
 
 use std::cell::RefCell;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,19 +9,20 @@ use h3::error::StreamError;
 use hyper::body::{Buf, Bytes};
 use quinn::crypto::rustls::{HandshakeData, QuicClientConfig};
 use quinn::{
-    ClientConfig, ConnectError, Connection, ConnectionError, Endpoint, EndpointConfig, TokioRuntime, TransportConfig,
+    ClientConfig, Connecting, Connection, ConnectionError, Endpoint, EndpointConfig, TokioRuntime, TransportConfig,
     VarInt,
 };
 use rustls::AlertDescription;
 use sixbench_measure::clock;
-use sixbench_packet::error_queue as packet_errors;
+use sixbench_packet::{Error, Result, error_queue as packet_errors};
 use socket2::{Protocol, Socket, Type};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::attempt::{ApplicationAttempt, Tried, of_io};
+use super::layers::within_limit;
 use super::trust::{OtherNames, Settings};
-use super::{Overs, Plan, http};
+use super::{Layers, Plan, http};
 use crate::error_queue::last_failure;
 use crate::local::{self, LocalEnd};
 use crate::outcome::{Ending, Outcome};
@@ -33,32 +35,66 @@ const NO_ERROR: VarInt = VarInt::from_u32(0x100);
 const PARTING: Duration = Duration::from_millis(50);
 /// Time between two looks at the errors of the socket.
 const LOOK: Duration = Duration::from_millis(5);
+/// Bytes that the server may send on all streams before they are read: more than the longest body.
+const WINDOW_BYTES: u32 = 2 << 20;
 
 /// Connects, and asks for the object by HTTP/3.
-pub async fn work(plan: &Plan, settings: Settings, attempt: &RefCell<ApplicationAttempt>) -> Tried<()> {
-    let socket = open(plan)?;
-    attempt.borrow_mut().local = LocalEnd { source_port: None, ..routed(plan) };
+///
+/// # Errors
+/// `system` where the kernel refuses the means.
+pub async fn work(plan: &Plan, settings: Settings, attempt: &RefCell<ApplicationAttempt>) -> Result<Tried<()>> {
+    let Settings { config, other_names } = settings;
+    let config = client_config(config)?;
+    let (socket, local) = match (open(plan)?, routed(plan)?) {
+        (Ok(socket), Ok(local)) => (socket, local),
+        (Err(error), _) | (_, Err(error)) => return Ok(Err(Ending::unsent(&error))),
+    };
+    attempt.borrow_mut().local = LocalEnd { source_port: None, ..local };
     // quinn takes no notice of ICMP errors, and its socket has the only other hand on the queue.
-    let errors = socket.try_clone().map_err(|error| Ending::unsent(&error))?;
-    let runtime = Arc::new(TokioRuntime);
-    let endpoint = Endpoint::new(EndpointConfig::default(), None, socket.into(), runtime)
-        .map_err(|error| Ending::because(Outcome::Protocol, error.to_string()))?;
+    let errors = socket.try_clone().map_err(|e| Error::system("watching the errors of a socket of QUIC", "dup", e))?;
+    let endpoint = Endpoint::new(EndpointConfig::default(), None, socket.into(), Arc::new(TokioRuntime))
+        .map_err(|e| Error::system("having a socket of QUIC watched", "epoll_ctl", e))?;
     if let Ok(address) = endpoint.local_addr() {
         attempt.borrow_mut().local.source_port = Some(address.port());
     }
-    let ended = tokio::select! {
-        biased;
-        ended = exchange(plan, settings, &endpoint, attempt) => ended,
-        ending = first_error(&errors) => Err(ending),
+    let peer = local::peer(plan.address, plan.port, plan.source);
+    attempt.borrow_mut().begun_ns = clock::monotonic_ns();
+    let connecting = endpoint.connect_with(config, peer, &plan.name.to_str()).map_err(|e| {
+        Error::system(format!("beginning a connection of QUIC to {peer}"), "connect", io::Error::other(e))
+    })?;
+    let work = async {
+        tokio::select! {
+            biased;
+            ended = exchange(plan, connecting, &other_names, attempt) => ended,
+            ending = first_error(&errors) => Err(ending),
+        }
     };
+    // The close is no part of the time that the server has.
+    let ended = within_limit(plan, attempt, work).await;
     attempt.borrow_mut().note_end();
     endpoint.close(NO_ERROR, b"");
     let _ = timeout(PARTING, endpoint.wait_idle()).await;
     // Where an error has ended the socket, the queue has its cause.
-    ended.map_err(|ending| match last_failure(&errors) {
+    Ok(ended.map_err(|ending| match last_failure(&errors) {
         Some((icmp, meaning)) => Ending::by_icmp(icmp, meaning),
         None => ending,
-    })
+    }))
+}
+
+/// The settings of QUIC. A server opens no streams but those of HTTP/3, and has little room in what nobody reads.
+fn client_config(config: rustls::ClientConfig) -> Result<ClientConfig> {
+    let crypto = QuicClientConfig::try_from(config)
+        .map_err(|e| Error::system("preparing a client of QUIC", "encrypt", io::Error::other(e.to_string())))?;
+    let mut transport = TransportConfig::default();
+    transport
+        // Probes for a larger datagram would count.
+        .mtu_discovery_config(None)
+        .max_concurrent_bidi_streams(VarInt::from_u32(0))
+        .receive_window(VarInt::from_u32(WINDOW_BYTES))
+        .datagram_receive_buffer_size(None);
+    let mut config = ClientConfig::new(Arc::new(crypto));
+    config.transport_config(Arc::new(transport));
+    Ok(config)
 }
 
 /// The first ICMP error about what the socket sent, if one comes.
@@ -71,57 +107,60 @@ async fn first_error(socket: &Socket) -> Ending {
     }
 }
 
-fn open(plan: &Plan) -> Tried<Socket> {
-    let opened = local::open(plan.address, (Type::DGRAM, Protocol::UDP), plan.source, 0)
-        .map_err(|error| Ending::because(Outcome::NoRoute, error.message))?;
-    let socket = opened.map_err(|error| Ending::unsent(&error))?;
+/// A socket of QUIC. An error inside says that this machine has no such family or address.
+fn open(plan: &Plan) -> Result<io::Result<Socket>> {
+    let socket = match local::open(plan.address, (Type::DGRAM, Protocol::UDP), plan.source, 0)? {
+        Ok(socket) => socket,
+        Err(error) => return Ok(Err(error)),
+    };
     if plan.source.is_none() {
         let any = if plan.address.is_ipv4() { local::ANY_4 } else { local::ANY_6 };
-        socket.bind(&any.into()).map_err(|error| Ending::unsent(&error))?;
+        socket.bind(&any.into()).map_err(|e| Error::system(format!("binding a socket to {any}"), "bind", e))?;
     }
     let _ = packet_errors::enable(&socket, plan.address.is_ipv6());
-    Ok(socket)
+    Ok(Ok(socket))
 }
 
-/// This end of packets to the server, by another socket: quinn's is not connected.
-fn routed(plan: &Plan) -> LocalEnd {
-    let opened = local::open(plan.address, (Type::DGRAM, Protocol::UDP), plan.source, 0);
-    let Ok(Ok(socket)) = opened else { return LocalEnd::default() };
-    match socket.connect(&local::peer(plan.address, plan.port, plan.source).into()) {
-        Ok(()) => LocalEnd::of(&socket),
-        Err(_) => LocalEnd::default(),
-    }
+/// This end of packets to the server, by another socket: quinn's is not connected, and does not tell that there is no
+/// route, which is an error inside.
+fn routed(plan: &Plan) -> Result<io::Result<LocalEnd>> {
+    let opened = local::open(plan.address, (Type::DGRAM, Protocol::UDP), plan.source, 0)?;
+    let connected = opened.and_then(|socket| {
+        socket.connect(&local::peer(plan.address, plan.port, plan.source).into())?;
+        Ok(LocalEnd::of(&socket))
+    });
+    Ok(connected)
 }
 
 async fn exchange(
     plan: &Plan,
-    settings: Settings,
-    endpoint: &Endpoint,
+    connecting: Connecting,
+    other_names: &OtherNames,
     attempt: &RefCell<ApplicationAttempt>,
 ) -> Tried<()> {
-    let Settings { config, other_names } = settings;
-    let crypto =
-        QuicClientConfig::try_from(config).map_err(|error| Ending::because(Outcome::Tls, error.to_string()))?;
-    let mut config = ClientConfig::new(Arc::new(crypto));
-    let mut transport = TransportConfig::default();
-    // Probes for a larger datagram would count.
-    transport.mtu_discovery_config(None);
-    config.transport_config(Arc::new(transport));
-    let peer = local::peer(plan.address, plan.port, plan.source);
-    attempt.borrow_mut().begun_ns = clock::monotonic_ns();
-    let connecting = endpoint.connect_with(config, peer, &plan.name.to_str()).map_err(|error| of_begin(&error))?;
     let connection = connecting.await.map_err(|error| {
         attempt.borrow_mut().certificate_names = other_names.names();
-        of_connection(&error, &other_names)
+        of_connection(&error, other_names)
     })?;
-    note_handshake(&connection, attempt);
-    let ended = match plan.overs {
-        Overs::Three => fetch(plan, &connection, attempt).await,
+    let open = OpenConnection { quic: connection, attempt };
+    note_handshake(&open.quic, attempt);
+    match plan.layers {
+        Layers::Http3 => fetch(plan, &open.quic, attempt).await,
         _ => Ok(()),
-    };
-    note_carried(&connection, attempt);
-    connection.close(NO_ERROR, b"");
-    ended
+    }
+}
+
+/// A connection that is closed, and its bytes noted, when the attempt ends: after silence, too.
+struct OpenConnection<'a> {
+    quic: Connection,
+    attempt: &'a RefCell<ApplicationAttempt>,
+}
+
+impl Drop for OpenConnection<'_> {
+    fn drop(&mut self) {
+        note_carried(&self.quic, self.attempt);
+        self.quic.close(NO_ERROR, b"");
+    }
 }
 
 fn note_handshake(connection: &Connection, attempt: &RefCell<ApplicationAttempt>) {
@@ -153,7 +192,11 @@ async fn fetch(plan: &Plan, quic: &Connection, attempt: &RefCell<ApplicationAtte
     let reading = async {
         let mut stream = sender.send_request(request).await?;
         stream.finish().await?;
-        let response = stream.recv_response().await?;
+        let mut response = stream.recv_response().await?;
+        // Those that only announce the answer are none (RFC 9114 section 4.1).
+        while response.status().is_informational() {
+            response = stream.recv_response().await?;
+        }
         http::note_head(response.status(), response.headers(), attempt);
         while let Some(chunk) = stream.recv_data().await? {
             if !http::note_body(plan, chunk.remaining(), attempt) {
@@ -163,17 +206,13 @@ async fn fetch(plan: &Plan, quic: &Connection, attempt: &RefCell<ApplicationAtte
         attempt.borrow_mut().body_whole = Some(true);
         Ok(())
     };
-    let read: Result<(), StreamError> = reading.await;
+    let read: std::result::Result<(), StreamError> = reading.await;
     read.map_err(|error| of_stream(quic).unwrap_or_else(|| Ending::because(Outcome::Protocol, error.to_string())))
 }
 
 /// The end of a connection that is closed.
 fn of_stream(quic: &Connection) -> Option<Ending> {
     quic.close_reason().map(|reason| of_connection(&reason, &OtherNames::default()))
-}
-
-fn of_begin(error: &ConnectError) -> Ending {
-    Ending::because(Outcome::NoRoute, error.to_string())
 }
 
 fn of_connection(error: &ConnectionError, other_names: &OtherNames) -> Ending {
@@ -185,7 +224,7 @@ fn of_connection(error: &ConnectionError, other_names: &OtherNames) -> Ending {
         ConnectionError::TransportError(error) => other_names.ending(of_code(u64::from(error.code), reason)),
         ConnectionError::ConnectionClosed(close) => of_code(u64::from(close.error_code), reason),
         ConnectionError::ApplicationClosed(_) => Ending::because(Outcome::Closed, reason),
-        ConnectionError::LocallyClosed | ConnectionError::CidsExhausted => of_io(&std::io::Error::other(error.clone())),
+        ConnectionError::LocallyClosed | ConnectionError::CidsExhausted => of_io(&io::Error::other(error.clone())),
     }
 }
 

@@ -14,11 +14,14 @@ use sixbench_applications::watched_verifier::WatchedVerifier;
 use sixbench_packet::{Error, Result};
 
 use crate::outcome::{Ending, Outcome};
+use crate::text::printable;
 
 /// The longest file of authorities.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 /// Names of a certificate that are told.
 const MAX_NAMES: usize = 16;
+/// The longest name of DNS in the letters of hosts (RFC 1035 section 2.3.4).
+const MAX_NAME_CHARS: usize = 253;
 
 /// Authorities that are trusted.
 pub struct Trust {
@@ -136,12 +139,38 @@ impl OtherNames {
     fn note(&self, error: &rustls::Error) {
         let names = match error {
             rustls::Error::InvalidCertificate(CertificateError::NotValidForNameContext { presented, .. }) => {
-                let shown = presented.iter().take(MAX_NAMES).map(|name| name.chars().take(253).collect::<String>());
+                let shown = presented.iter().take(MAX_NAMES).map(|name| printable(bare(name), MAX_NAME_CHARS));
                 let names: Vec<_> = shown.collect();
                 if names.is_empty() { vec!["no name".to_owned()] } else { names }
             }
             _ => return,
         };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = names;
+    }
+}
+
+/// The name of a host in a certificate: rustls has it with its kind around it. A name of another kind stays as it is.
+fn bare(name: &str) -> &str {
+    name.strip_prefix("DnsName(\"").and_then(|rest| rest.strip_suffix("\")")).unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_hosts_are_bare_and_printable() {
+        let note = |presented: &[&str]| {
+            let names = OtherNames::default();
+            names.note(&rustls::Error::InvalidCertificate(CertificateError::NotValidForNameContext {
+                expected: ServerName::try_from("www.example.org").unwrap(),
+                presented: presented.iter().map(|name| (*name).to_owned()).collect(),
+            }));
+            names.names()
+        };
+        let names = note(&["DnsName(\"portal.example\")", "DnsName(\"a\u{1b}[2J\")", "IpAddress(192.0.2.1)"]);
+        assert_eq!(names, ["portal.example", "a\u{fffd}[2J", "IpAddress(192.0.2.1)"]);
+        assert_eq!(note(&[]), ["no name"]);
+        assert_eq!(note(&["a"; 100]).len(), MAX_NAMES);
     }
 }

@@ -83,9 +83,10 @@ pub fn quoted(carrier: Carrier, quote: &[u8], token: &Token) -> Quoted {
     if !token.starts_with(&shown[..shown.len().min(token.len())]) {
         return Quoted::Other;
     }
+    // The header of ICMP has the number before the token: a router that quotes no more than that tells it, too.
     match quote.get(number_at..).and_then(|bytes| bytes.first_chunk()) {
-        Some(number) if shown.len() >= token.len() => Quoted::Number(u16::from_be_bytes(*number)),
-        _ => Quoted::Nothing,
+        Some(number) => Quoted::Number(u16::from_be_bytes(*number)),
+        None => Quoted::Nothing,
     }
 }
 
@@ -110,6 +111,8 @@ mod tests {
                 assert_eq!(message.len() + udp_bytes + ip_bytes, 1_280);
                 assert_eq!(quoted(carrier, &message, &TOKEN), Quoted::Number(513));
                 assert_eq!(quoted(carrier, &message[..4], &TOKEN), Quoted::Nothing);
+                let of_header = if carrier == Carrier::Icmp { Quoted::Number(513) } else { Quoted::Nothing };
+                assert_eq!(quoted(carrier, &message[..ECHO_HEADER_BYTES], &TOKEN), of_header);
                 assert_eq!(quoted(carrier, &message, b"tokentak"), Quoted::Other);
             }
         }

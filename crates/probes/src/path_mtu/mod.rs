@@ -230,10 +230,13 @@ impl PathMtuResult {
             return;
         }
         self.mtu_bytes = search.largest();
+        let is_lost = |probe: &Probe| probe.outcome == ProbeOutcome::Silence && Some(probe.bytes) > search.largest();
         self.packet_too_big = Some(match () {
             () if search.largest() == Some(most) => TooBig::NotNeeded,
-            () if self.reports.is_empty() => TooBig::Never,
-            () => TooBig::Came,
+            () if !self.reports.is_empty() => TooBig::Came,
+            () if self.probes.iter().any(is_lost) => TooBig::Never,
+            // This machine's own interface took no longer ones, which is no fault of the path.
+            () => TooBig::NotNeeded,
         });
     }
 }
@@ -326,7 +329,7 @@ impl Prober {
         self.number = self.number.wrapping_add(1);
         self.last_ns = clock::monotonic_ns();
         let message = probe(self.carrier, self.address, size, self.number, &self.token);
-        // Errors in the queue are about earlier ones, and make the call fail once.
+        // Entries of the queue are about earlier ones, and make the call fail once.
         let _ = error_queue::take(&self.socket);
         let sent = self.socket.send(&message).or_else(|_| {
             let _ = error_queue::take(&self.socket);
@@ -344,12 +347,14 @@ impl Prober {
         loop {
             for entry in error_queue::take(&self.socket) {
                 let Entry::Error { icmp, meaning, quote, .. } = entry else { continue };
-                match quoted(self.carrier, &quote, &self.token) {
-                    Quoted::Number(number) if number != self.number => continue,
-                    Quoted::Other => continue,
-                    Quoted::Number(_) | Quoted::Nothing => {}
-                }
+                let has_number = match quoted(self.carrier, &quote, &self.token) {
+                    Quoted::Number(number) if number == self.number => true,
+                    Quoted::Nothing => false,
+                    Quoted::Number(_) | Quoted::Other => continue,
+                };
                 match meaning {
+                    // This packet fits that link: it is about a longer one before (RFC 8899 section 4.6.2).
+                    Meaning::TooBig(mtu) if !has_number && mtu >= size => {}
                     Meaning::TooBig(mtu) => {
                         let mtu_bytes = Some(mtu).filter(|&mtu| mtu > 0);
                         let report = Report { from: icmp.from, mtu_bytes, probe_bytes: size };
@@ -387,5 +392,28 @@ impl Prober {
             }
         }
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_that_were_not_sent_are_no_black_hole() {
+        let packet_too_big = |outcome, fate| {
+            let (mut search, mut result) = (Search::new(1_280, 1_500), PathMtuResult::new(None));
+            while let Some(bytes) = search.next() {
+                let fits = bytes <= 1_400;
+                search.note(bytes, if fits { Fate::Arrived } else { fate });
+                result.probes.push(Probe { bytes, outcome: if fits { ProbeOutcome::Arrived } else { outcome } });
+            }
+            result.finish(&search, 1_500, Ending::of(Outcome::Answered));
+            assert_eq!(result.mtu_bytes, Some(1_400));
+            result.packet_too_big
+        };
+        // EMSGSIZE of this machine's interface comes without a report.
+        assert_eq!(packet_too_big(ProbeOutcome::TooBig, Fate::TooBig(0)), Some(TooBig::NotNeeded));
+        assert_eq!(packet_too_big(ProbeOutcome::Silence, Fate::Silence), Some(TooBig::Never));
     }
 }

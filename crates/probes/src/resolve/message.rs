@@ -9,10 +9,18 @@ use hickory_proto::rr::{DNSClass, Name, RData, RecordType};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::text::printable;
+
 /// The longest datagram that is asked for: one that no path fragments (RFC 9715 section 3).
 pub const EDNS_BYTES: u16 = 1_232;
+const FORMAT_ERROR: &str = "FORMERR";
 /// Records of an answer that are read.
 const MAX_RECORDS: usize = 64;
+/// Values of each parameter of a service binding that are told.
+const MAX_VALUES: usize = 16;
+/// The longest name of DNS in the letters of hosts (section 2.3.4), and the longest protocol (RFC 7301 section 3.1).
+const MAX_NAME_CHARS: usize = 253;
+const MAX_PROTOCOL_CHARS: usize = 255;
 
 /// The type of the records that are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -114,14 +122,28 @@ impl Question {
         let query = Query::query(name.clone(), kind.record_type());
         let mut edns = Edns::new();
         edns.set_max_payload(EDNS_BYTES).set_version(0);
+        Self::written(id, query, Some(edns))
+    }
+
+    /// The same question for a server that does not understand EDNS.
+    ///
+    /// # Errors
+    /// In words, where it cannot be written.
+    pub fn without_edns(&self) -> Result<Self, String> {
+        Self::written(self.id, self.query.clone(), None)
+    }
+
+    fn written(id: u16, query: Query, edns: Option<Edns>) -> Result<Self, String> {
         let mut message = Message::new();
         message
             .set_id(id)
             .set_message_type(MessageType::Query)
             .set_op_code(OpCode::Query)
             .set_recursion_desired(true)
-            .add_query(query.clone())
-            .set_edns(edns);
+            .add_query(query.clone());
+        if let Some(edns) = edns {
+            message.set_edns(edns);
+        }
         let message = message.to_vec().map_err(|error| format!("writing the question: {error}"))?;
         Ok(Self { message, id, query })
     }
@@ -163,7 +185,7 @@ impl Question {
             });
             let Some((target, ttl_s)) = alias else { break };
             answer.note_ttl(ttl_s);
-            answer.canonical_name = Some(target.to_ascii());
+            answer.canonical_name = Some(shown(&target));
             owner = target;
         }
         for record in records().filter(|record| *record.name() == owner) {
@@ -183,6 +205,11 @@ impl Question {
 }
 
 impl Answer {
+    /// True if the server did not understand the question, as those do not that know no EDNS (RFC 6891 section 7).
+    pub fn is_format_error(&self) -> bool {
+        self.rcode == FORMAT_ERROR
+    }
+
     fn note_ttl(&mut self, ttl_s: u32) {
         self.ttl_s = Some(self.ttl_s.map_or(ttl_s, |least| least.min(ttl_s)));
     }
@@ -190,15 +217,21 @@ impl Answer {
 
 impl ServiceBinding {
     fn of(svcb: &SVCB) -> Self {
-        let mut binding =
-            Self { priority: svcb.svc_priority(), target: svcb.target_name().to_ascii(), ..Self::default() };
+        let mut binding = Self { priority: svcb.svc_priority(), target: shown(svcb.target_name()), ..Self::default() };
         for (_, value) in svcb.svc_params() {
             match value {
-                SvcParamValue::Alpn(alpn) => binding.alpn.clone_from(&alpn.0),
+                SvcParamValue::Alpn(alpn) => {
+                    let protocols = alpn.0.iter().take(MAX_VALUES);
+                    binding.alpn = protocols.map(|protocol| printable(protocol, MAX_PROTOCOL_CHARS)).collect();
+                }
                 SvcParamValue::NoDefaultAlpn => binding.no_default_alpn = true,
                 SvcParamValue::Port(port) => binding.port = Some(*port),
-                SvcParamValue::Ipv4Hint(hints) => binding.ipv4_hints = hints.0.iter().map(|hint| hint.0).collect(),
-                SvcParamValue::Ipv6Hint(hints) => binding.ipv6_hints = hints.0.iter().map(|hint| hint.0).collect(),
+                SvcParamValue::Ipv4Hint(hints) => {
+                    binding.ipv4_hints = hints.0.iter().take(MAX_VALUES).map(|hint| hint.0).collect();
+                }
+                SvcParamValue::Ipv6Hint(hints) => {
+                    binding.ipv6_hints = hints.0.iter().take(MAX_VALUES).map(|hint| hint.0).collect();
+                }
                 _ => {}
             }
         }
@@ -206,11 +239,16 @@ impl ServiceBinding {
     }
 }
 
+/// A name, as far as hosts can have such a one.
+fn shown(name: &Name) -> String {
+    printable(&name.to_ascii(), MAX_NAME_CHARS + 1)
+}
+
 /// The name of a response code in the registry of DNS.
 fn rcode(code: ResponseCode) -> String {
     match code {
         ResponseCode::NoError => "NOERROR".to_owned(),
-        ResponseCode::FormErr => "FORMERR".to_owned(),
+        ResponseCode::FormErr => FORMAT_ERROR.to_owned(),
         ResponseCode::ServFail => "SERVFAIL".to_owned(),
         ResponseCode::NXDomain => "NXDOMAIN".to_owned(),
         ResponseCode::NotImp => "NOTIMP".to_owned(),
@@ -292,6 +330,17 @@ mod tests {
         let [binding] = &answer.https[..] else { panic!("one") };
         assert_eq!((binding.priority, binding.target.as_str(), binding.port), (1, ".", Some(8443)));
         assert_eq!(binding.alpn, ["h3", "h2"]);
+    }
+
+    #[test]
+    fn service_bindings_of_strangers_are_short_and_printable() {
+        let question = question(Type::Https);
+        let protocols = std::iter::once("h3\u{1b}[2J".to_owned()).chain((0..40).map(|number| number.to_string()));
+        let params = vec![(SvcParamKey::Alpn, SvcParamValue::Alpn(Alpn(protocols.collect())))];
+        let binding = HTTPS(SVCB::new(1, Name::root(), params));
+        let answer = answer(&question, &response(&question, vec![record("www.example.org", 5, RData::HTTPS(binding))]));
+        let [binding] = &answer.https[..] else { panic!("one") };
+        assert_eq!((binding.alpn.len(), binding.alpn[0].as_str()), (MAX_VALUES, "h3\u{fffd}[2J"));
     }
 
     #[test]

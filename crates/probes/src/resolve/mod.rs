@@ -4,11 +4,12 @@ pub mod message;
 pub mod resolv_conf;
 
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::thread;
+use std::net::{IpAddr, SocketAddr, SocketAddrV6, TcpStream};
 use std::time::Duration;
+use std::{panic, thread};
 
 use hickory_proto::rr::Name;
+use nix::net::if_::if_nametoindex;
 use nix::poll::PollFlags;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,7 @@ use sixbench_packet::{Error, LocalAddress, Result, error_queue as packet_errors}
 use socket2::{Protocol, Socket, Type as SocketType};
 
 use self::message::{ALL_TYPES, Answer, Question, Type, Verdict};
+use self::resolv_conf::Listed;
 use crate::error_queue::last_failure;
 use crate::limits::{self, SECOND_NS};
 use crate::local;
@@ -31,6 +33,9 @@ const FIRST_INTERVAL_NS: u64 = SECOND_NS;
 const MAX_MESSAGES: usize = 1_024;
 /// The longest message of DNS.
 const MAX_MESSAGE_BYTES: usize = 65_535;
+/// Stack of a thread that reads answers. hickory follows each pointer in a name (RFC 1035 section 4.1.4) by a call of
+/// itself, of 1 KiB in a debug build, and a message has room for 8,190 pointers of which each leads to the one before.
+const STACK_BYTES: usize = 16 << 20;
 
 /// The request.
 #[derive(Debug, Deserialize)]
@@ -69,6 +74,9 @@ pub struct Resolver {
     pub address: IpAddr,
     /// Its port.
     pub port: u16,
+    /// Index of the interface of a link-local address that the system has; 0 of all others.
+    #[serde(skip)]
+    scope_id: u32,
 }
 
 /// The answer for one type.
@@ -106,13 +114,19 @@ pub fn run(request: &ResolveRequest) -> Result<ResolveResult> {
     limits::within("types", types.len() as u64, 1..=ALL_TYPES.len() as u64)?;
     let name = message::name(&request.name).map_err(Error::bad_params)?;
     let resolver = Resolver::chosen(request.resolver)?;
-    local::check_address(resolver.address, request.source)?;
+    local::check_host(resolver.address, request.source)?;
     let asking = Asking { resolver, source: request.source, timeout_ns };
     let answers = thread::scope(|scope| {
         let (asking, name) = (&asking, &name);
-        let threads: Vec<_> = types.iter().map(|&kind| scope.spawn(move || asking.ask(name, kind))).collect();
-        let lost = || Err(Error::system("asking a resolver", "clone", io::Error::other("a thread ended early")));
-        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| lost())).collect::<Result<Vec<_>>>()
+        let start = |kind| {
+            let builder = thread::Builder::new().name("resolve".to_owned()).stack_size(STACK_BYTES);
+            let started = builder.spawn_scoped(scope, move || asking.ask(name, kind));
+            started.map_err(|e| Error::system("starting a thread that asks a resolver", "clone", e))
+        };
+        let threads = types.iter().map(|&kind| start(kind)).collect::<Result<Vec<_>>>()?;
+        // A fault of this program is no result of the resolver's.
+        let ended = threads.into_iter().map(|thread| thread.join().unwrap_or_else(|fault| panic::resume_unwind(fault)));
+        ended.collect::<Result<Vec<_>>>()
     })?;
     Ok(ResolveResult { resolver, answers })
 }
@@ -132,10 +146,11 @@ impl Resolver {
     /// `bad-params` where its port is none, `system` where the file cannot be read.
     pub fn chosen(asked: Option<AskedResolver>) -> Result<Self> {
         if let Some(AskedResolver { address, port }) = asked {
-            return Ok(Self { address, port: limits::port(port.unwrap_or(DEFAULT_PORT))? });
+            return Ok(Self { address, port: limits::port(port.unwrap_or(DEFAULT_PORT))?, scope_id: 0 });
         }
-        let address = system_resolvers()?[0];
-        Ok(Self { address, port: DEFAULT_PORT })
+        let Listed { address, zone } = listed()?.swap_remove(0);
+        let index = |zone: String| if_nametoindex(zone.as_str()).ok().or_else(|| zone.parse().ok());
+        Ok(Self { address, port: DEFAULT_PORT, scope_id: zone.and_then(index).unwrap_or(0) })
     }
 }
 
@@ -144,6 +159,10 @@ impl Resolver {
 /// # Errors
 /// `system` where the file cannot be read.
 pub fn system_resolvers() -> Result<Vec<IpAddr>> {
+    Ok(listed()?.into_iter().map(|resolver| resolver.address).collect())
+}
+
+fn listed() -> Result<Vec<Listed>> {
     let text = match std::fs::read(resolv_conf::PATH) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
@@ -173,7 +192,11 @@ struct Exchange {
 
 impl Asking {
     fn peer(&self) -> SocketAddr {
-        local::peer(self.resolver.address, self.resolver.port, self.source)
+        let Resolver { address, port, scope_id } = self.resolver;
+        match address {
+            IpAddr::V6(six) if scope_id != 0 => SocketAddrV6::new(six, port, 0, scope_id).into(),
+            address => local::peer(address, port, self.source),
+        }
     }
 
     fn ask(&self, name: &Name, kind: Type) -> Result<ResolveAnswer> {
@@ -184,6 +207,11 @@ impl Asking {
         let end_ns = begun_ns.saturating_add(self.timeout_ns);
         let mut exchange = Exchange { question, begun_ns, end_ns, asked: 0, truncated: false, strays: 0 };
         let mut answered = self.by_udp(&mut exchange)?;
+        if matches!(&answered, Ok(Some(answer)) if answer.is_format_error()) {
+            exchange.question = exchange.question.without_edns().map_err(Error::bad_params)?;
+            // Where nothing better comes, that was the answer.
+            answered = self.by_udp(&mut exchange)?.or(answered);
+        }
         if let Ok(None) = answered {
             exchange.truncated = true;
             answered = self.by_tcp(&mut exchange)?;

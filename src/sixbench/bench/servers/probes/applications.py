@@ -17,6 +17,8 @@ from ....model.workloads import http, quic_connect, tls
 from .prober import REFUSALS, TOO_MANY, UNAVAILABLE, Probed, ProbedServer, Prober, add_times, waits_s
 
 TIMEOUT_NS = 10_000_000_000
+REST_NS = 40_000_000_000
+"""The longest rest of a server after an attempt: for an object of 1 MiB, and as much again on its way, at 64 KiB/s."""
 LEFT_ALONE = "refused"
 """The code of the agent's error where a server has asked to be left alone by Retry-After."""
 
@@ -37,7 +39,7 @@ def _ask(workload: str, version: Parameter | None, agent: Agent, target: ProbedS
         mine=target.mine or None,
     )
     try:
-        answer = agent.answer(request, timeout_s=waits_s(count, timeout_ns))
+        answer = agent.answer(request, timeout_s=waits_s(count, timeout_ns + REST_NS))
     except AgentError as error:
         if error.code != LEFT_ALONE:
             raise

@@ -19,8 +19,8 @@ from ....model.workloads.common import histogram_of
 SECOND_NS = 10**9
 PACE_NS = SECOND_NS
 """The shortest time from one connection to the next to a server of others."""
-ROOM_S = 30.0
-"""Time that an agent may take beyond the attempts themselves."""
+ROOM_S = 60.0
+"""Time that an agent may take beyond the attempts themselves. The server may rest from earlier ones."""
 REFUSALS = frozenset({"refused"})
 TOO_MANY, UNAVAILABLE = 429, 503
 """The statuses by which a server asks to be left alone (RFC 6585 section 4, RFC 9110 section 15.6.4)."""

@@ -9,7 +9,7 @@ use std::time::Duration;
 use sixbench_applications::counted::{Carried, Counted};
 use sixbench_applications::runtime;
 use sixbench_measure::clock;
-use sixbench_packet::Result;
+use sixbench_packet::{Error, Result};
 use sixbench_traffic::Cancel;
 use socket2::Socket;
 use tokio::io::AsyncWriteExt;
@@ -20,7 +20,7 @@ use tokio_rustls::client::TlsStream;
 
 use super::attempt::{ApplicationAttempt, Tried, of_io};
 use super::trust::{Settings, Trust};
-use super::{Overs, Plan, http, quic};
+use super::{Layers, Plan, http, quic};
 use crate::local;
 use crate::outcome::{Ending, Outcome};
 use crate::stream;
@@ -33,16 +33,14 @@ const PARTING: Duration = Duration::from_millis(50);
 /// # Errors
 /// `system` where the kernel refuses the means.
 pub fn attempt(plan: &Plan, trust: Option<&Trust>) -> Result<ApplicationAttempt> {
-    let settings = trust.map(|trust| trust.settings(plan.overs.protocols())).transpose()?;
+    let settings = trust.map(|trust| trust.settings(plan.layers.protocols())).transpose()?;
     // All is ready before it begins: what this program does first is no time of the server's.
     runtime::block_on(&Cancel::default(), async {
         let attempt = RefCell::new(ApplicationAttempt::begin(clock::monotonic_ns()));
         let ended = match settings {
-            Some(settings) if plan.overs.is_over_quic() => {
-                within_limit(plan, &attempt, quic::work(plan, settings, &attempt)).await
-            }
+            Some(settings) if plan.layers.is_over_quic() => quic::work(plan, settings, &attempt).await?,
             settings => match connect(plan, &attempt)? {
-                Ok(socket) => within_limit(plan, &attempt, over_socket(plan, settings, socket, &attempt)).await,
+                Ok(socket) => over_socket(plan, settings, socket, &attempt).await?,
                 Err(ending) => Err(ending),
             },
         };
@@ -63,13 +61,18 @@ fn connect(plan: &Plan, attempt: &RefCell<ApplicationAttempt>) -> Result<Tried<S
 }
 
 /// Waits for the work until the time of the attempt is over.
-async fn within_limit(
+pub async fn within_limit(
     plan: &Plan,
     attempt: &RefCell<ApplicationAttempt>,
     work: impl Future<Output = Tried<()>>,
 ) -> Tried<()> {
     let left_ns = plan.timeout_ns.saturating_sub(attempt.borrow().elapsed_ns());
-    timeout(Duration::from_nanos(left_ns), work).await.unwrap_or_else(|_| Err(Ending::of(Outcome::Silence)))
+    match timeout(Duration::from_nanos(left_ns), work).await {
+        Ok(ended) => ended,
+        // All was there, and only the close took longer.
+        Err(_) if attempt.borrow().total_ns.is_some() => Ok(()),
+        Err(_) => Err(Ending::of(Outcome::Silence)),
+    }
 }
 
 async fn over_socket(
@@ -77,15 +80,20 @@ async fn over_socket(
     settings: Option<Settings>,
     socket: Socket,
     attempt: &RefCell<ApplicationAttempt>,
-) -> Tried<()> {
-    let stream = TcpStream::from_std(socket.into()).map_err(|error| of_io(&error))?;
+) -> Result<Tried<()>> {
+    let stream = TcpStream::from_std(socket.into())
+        .map_err(|error| Error::system("having a connection watched", "epoll_ctl", error))?;
     let (stream, carried) = Counted::new(stream);
-    let ended = match settings {
-        None => http::by_one(plan, stream, attempt).await,
-        Some(settings) => over_tls(plan, settings, stream, attempt).await,
+    let work = async {
+        match settings {
+            None => http::by_http1(plan, stream, attempt).await,
+            Some(settings) => over_tls(plan, settings, stream, attempt).await,
+        }
     };
+    let ended = within_limit(plan, attempt, work).await;
+    // After silence, too: the server has sent these, and rests for them.
     note_carried(attempt, &carried);
-    ended
+    Ok(ended)
 }
 
 fn note_carried(attempt: &RefCell<ApplicationAttempt>, carried: &Rc<Cell<Carried>>) {
@@ -107,12 +115,12 @@ async fn over_tls(
         other_names.ending(of_io(&error))
     })?;
     let protocol = note_handshake(&session, attempt);
-    match plan.overs {
-        Overs::Two if protocol.as_deref() != Some("h2") => {
+    match plan.layers {
+        Layers::Http2 if protocol.as_deref() != Some("h2") => {
             Err(Ending::because(Outcome::NotOffered, "the server agreed on no HTTP/2 by ALPN"))
         }
-        Overs::Two => http::by_two(plan, session, attempt).await,
-        Overs::One => http::by_one(plan, session, attempt).await,
+        Layers::Http2 => http::by_http2(plan, session, attempt).await,
+        Layers::Http1 => http::by_http1(plan, session, attempt).await,
         _ => {
             attempt.borrow_mut().note_end();
             // A handshake that is over does not depend on the close of the server.
