@@ -91,10 +91,9 @@ def test_the_report_has_what_each_worker_says(run: Path) -> None:
 
 def refused(pair: Machines, *arguments: str | Path) -> str:
     """The one sentence of a run that is refused."""
-    before = pair.output_of("head", "run")
-    process = pair.run("run", *arguments)
+    process = pair.run("run", *arguments, log="refused")
     assert process.wait(PATIENCE_S) in (2, 3)
-    text = pair.output_of("head", "run")[len(before) :].strip()
+    text = pair.output_of("head", "refused").strip()
     assert len(text.splitlines()) == 1, text
     return text
 

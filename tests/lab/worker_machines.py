@@ -48,16 +48,17 @@ class Machines:
         assert end.ipv4 is not None
         self.address = f"{end.ipv4.ip}:{PORT}"
 
-    def begin(self, machine: str, *arguments: str | Path) -> subprocess.Popen[bytes]:
-        """Starts the command on a machine. What it says is in a file of its own; a kill takes all that it started with
-        it, as a machine does that loses its power. So does the end of this process, however it ends."""
+    def begin(self, machine: str, *arguments: str | Path, log: str | None = None) -> subprocess.Popen[bytes]:
+        """Starts the command on a machine. Its output is in a file that has the command's name, or that of `log`; a
+        kill takes all that it started with it, as a machine does that loses its power. So does the end of this process,
+        however it ends."""
         as_user = [] if os.geteuid() == 0 else ["-U", "--preserve-credentials"]
         where = ["nsenter", "-t", str(self._lab.agents[machine].pid), "-n", *as_user]
         tied = ["setpriv", "--pdeathsig", "KILL"]  # after nsenter: new rights in a user namespace would undo it
         alone = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
         words = [*where, *tied, *alone, *WITHOUT_FIGURES, *map(str, arguments)]
-        with (self._scratch / f"{machine}-{arguments[0]}.log").open("ab") as log:
-            process = subprocess.Popen(words, stdout=log, stderr=log, cwd=self._scratch, start_new_session=True)
+        with (self._scratch / f"{machine}-{log or arguments[0]}.log").open("ab") as output:
+            process = subprocess.Popen(words, stdout=output, stderr=output, cwd=self._scratch, start_new_session=True)
         self._begun.append(process)
         return process
 
@@ -87,9 +88,9 @@ class Machines:
         log = self._scratch / f"{machine}-{command}.log"
         return log.read_text(errors="replace").count(words) if log.exists() else 0
 
-    def run(self, *arguments: str | Path) -> subprocess.Popen[bytes]:
+    def run(self, *arguments: str | Path, log: str | None = None) -> subprocess.Popen[bytes]:
         """Starts a run, or goes on with one."""
-        return self.begin("head", *arguments, "--workers", self.address, "--key", self.key, "--quiet")
+        return self.begin("head", *arguments, "--workers", self.address, "--key", self.key, "--quiet", log=log)
 
     def documented(self, machine: str, command: str) -> list[str]:
         """A command on a machine as the page has it, with the addresses and the key of this network."""

@@ -130,8 +130,16 @@ class DaskWorkers(AbstractContextManager["DaskWorkers"]):
             return None
         try:
             return JobOutcome(job=job, reply=reply_from_wire(future.result(timeout=CONNECT_S)))
-        except (Unread, KilledWorker, CancelledError, OSError, TimeoutError):
+        except KilledWorker:
             return JobOutcome(job=job, reply=None)
+        except Unread:
+            return JobOutcome(job=job, reply=None, loss="its worker ended without an outcome")
+        except CancelledError:
+            return JobOutcome(job=job, reply=None, loss="the connection to the scheduler was lost meanwhile")
+        except (OSError, TimeoutError) as error:
+            return JobOutcome(
+                job=job, reply=None, loss=f"its outcome could not be fetched ({str(error) or 'no answer'})"
+            )
 
     def _take_workers(self, wait: bool, report: Callable[[str], None]) -> None:
         other = self._look()

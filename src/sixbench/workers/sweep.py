@@ -44,10 +44,16 @@ another worker as well, if one has nothing to do."""
 
 @dataclass(frozen=True, kw_only=True)
 class JobOutcome:
-    """The outcome of a job: a reply, or None where its worker died."""
+    """The outcome of a job.
+
+    Attributes:
+        reply: of its worker; None where there is none.
+        loss: why there is none, after "block 3 is measured once more, because ".
+    """
 
     job: BlockJob
     reply: Reply | None
+    loss: str = "its worker is gone"
 
 
 class Workers(Protocol):
@@ -275,7 +281,7 @@ class _Sweep:
             self.out.remove(mine)
         job, reply = arrived.job, arrived.reply
         if reply is None:
-            self._lost(job)
+            self._lost(job, arrived.loss)
         elif isinstance(reply, BrokenBlock):
             raise Bug(directory=self.writer.directory, resume=self.resume, traceback=reply.traceback)
         elif isinstance(reply, RefusedBlock):
@@ -285,15 +291,15 @@ class _Sweep:
                 self.longest_s = max(self.longest_s, time.monotonic() - mine.since_s)
             self._accept(job, reply)
 
-    def _lost(self, job: BlockJob) -> None:
+    def _lost(self, job: BlockJob, loss: str) -> None:
         if self._is_done(job.block):
             return
         if self.attempts[job.block] >= MOST_ATTEMPTS:
             raise CapabilityError(
-                f"block {job.block} was handed out {MOST_ATTEMPTS} times, and each time its worker died or left; see "
-                "the output of the workers"
+                f"block {job.block} was handed out {MOST_ATTEMPTS} times, and its outcome never came, the last time because "
+                f"{loss}; see the output of the workers"
             )
-        self.report(f"the worker that had block {job.block} is gone; another one measures the block")
+        self.report(f"block {job.block} is measured once more, because {loss}")
 
     def _accept(self, job: BlockJob, reply: MeasuredBlock) -> None:
         """Writes the trials of a block, which count from then on; or puts them apart where they are there already."""
