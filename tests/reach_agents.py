@@ -111,6 +111,8 @@ class RecordedAgent:
         return {"replies": [reply | {"sequence": number} for number in range(request.count or 1)], "strays": 0}
 
     def _application(self, request: ApplicationRequest) -> dict[str, Any]:
+        if request.server_name is None:
+            raise AgentError("bad-request", "missing field `server_name`")
         key = request.workload if request.version is None else f"{request.workload} {request.version}"
         outcome = self.outcomes.get((key, request.address), "answered")
         attempt: dict[str, Any] = {"outcome": outcome, **self._local(request.address)}

@@ -423,6 +423,14 @@ def test_servers_with_private_addresses_alone_are_mine(addresses: dict[str, list
     assert {request.mine for request in agent.asked if request.op == "tcp-connect"} == {True if mine else None}
 
 
+def test_a_server_without_a_name_is_known_by_its_address() -> None:
+    agent = RecordedAgent()
+    run = measured(agent, experiment(f"{V4},{V6}", workloads="[tls, http, quic-connect]"))
+    assert {trial.status for trial in run.trials} == {"ok"}
+    asked = {(request.address, request.server_name) for request in agent.asked if request.op == "application"}
+    assert asked == {(V4, V4), (V6, V6)}
+
+
 def test_hundreds_of_servers_are_one_experiment() -> None:
     names = [server_of(f"s{number}.example") for number in range(900)]
     read = read_experiment(parse_yaml(text_of(ReachOptions(servers=tuple(names))), "the command line"), MECHANISMS)

@@ -30,7 +30,7 @@ def _ask(workload: str, version: Parameter | None, agent: Agent, target: ProbedS
         version=None if version is None else str(version.of(params)),
         address=target.address,
         port=target.server.port,
-        server_name=target.name,
+        server_name=target.name or target.address,
         roots=roots(),
         count=count,
         timeout_ns=timeout_ns,
