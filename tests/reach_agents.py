@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import Any, ClassVar
 
 from sixbench.agent.requests import (
@@ -53,6 +54,9 @@ class RecordedAgent:
     def answer(self, request: Any, *, timeout_s: float = 30.0) -> Any:
         """The answer in its form. Raises `AgentError`."""
         self.asked.append(request)
+        address = getattr(request, "address", None)
+        if address is not None and (ip_address(address).is_unspecified or ip_address(address).is_multicast):
+            raise AgentError("bad-params", f"`address` {address} is not that of one host")
         if request.op in self.cannot:
             raise AgentError("system", f"{request.op}: the kernel allows no such socket; set net.ipv4.ping_group_range")
         return request.read(self._answers[type(request)](self, request))
@@ -74,6 +78,8 @@ class RecordedAgent:
         return {"resolver": {"address": "192.0.2.53", "port": 53}, "answers": answers}
 
     def _vantage(self, request: VantageRequest) -> dict[str, Any]:
+        if len(request.towards or []) > 256:
+            raise AgentError("bad-params", "`towards` must be from 0 to 256")
         routes = []
         for address in request.towards or []:
             interface = self.interfaces.get(address, "eth0")

@@ -235,6 +235,39 @@ def test_the_first_address_that_answers_is_pinned_and_the_dead_one_is_named() ->
     assert words in servers.fault_sentences(run)
 
 
+@pytest.mark.parametrize("address", ["::", "ff02::1", "::ffff:192.0.2.1"])
+def test_a_resolver_that_filters_a_name_does_not_end_the_run(address: str) -> None:
+    agent = RecordedAgent(names=NAMES | {"bad.example": {"A": ["0.0.0.0"], "AAAA": [address]}})
+    run = measured(agent, experiment("www.example.org", "bad.example"))
+    assert {trial.levels["server"] for trial in run.trials} == {"www.example.org"}
+    sentences = servers.fault_sentences(run)
+    assert any(text.startswith("The A records of bad.example lead to no server: 0.0.0.0 is") for text in sentences)
+    assert any(text.startswith("The AAAA records of bad.example lead to no server: ") for text in sentences)
+    [left_out] = survey_of(run).server("bad.example").left_out.values()
+    assert left_out.startswith("no address of its name leads to a server: 0.0.0.0 is the address of no host; ")
+
+
+def test_an_address_with_a_route_is_pinned_before_one_without() -> None:
+    agent = RecordedAgent(
+        names={"www.example.org": {"A": ["0.0.0.0", V4], "AAAA": [V6]}}, outcomes={("tcp-connect", V4): "silence"}
+    )
+    run = measured(agent, experiment("www.example.org"))
+    assert survey_of(run).servers[0].families["ipv4"].address == V4
+
+
+def test_names_with_hundreds_of_addresses_are_measured() -> None:
+    zone = {
+        f"s{number}.example": {
+            "A": [f"198.18.{number}.{last}" for last in range(1, 9)],
+            "AAAA": [f"2001:db8:1:{number:x}::{last:x}" for last in range(1, 9)],
+        }
+        for number in range(40)
+    }
+    run = measured(RecordedAgent(names=zone), experiment(*zone, blocks=1))
+    assert {(trial.path, trial.status) for trial in run.trials} == {("ipv4", "ok"), ("ipv6", "ok")}
+    assert len(run.trials) == 80
+
+
 def test_an_address_of_a_dns64_is_no_ipv6_server() -> None:
     agent = RecordedAgent(names={"www.example.org": {"A": [V4], "AAAA": ["64:ff9b::cb00:7101"]}})
     run = measured(agent, experiment("www.example.org"))
@@ -373,7 +406,12 @@ def test_a_server_on_the_command_line(text: str, label: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["192.0.2.0/24", "https://www.example.org", "a:0", "a:70000", "192.0.2.1,192.0.2.2", ""]
+    "text",
+    [
+        *("192.0.2.0/24", "https://www.example.org", "a:0", "a:70000", "192.0.2.1,192.0.2.2", ""),
+        *("0.0.0.0", "::", "224.0.0.1", "ff02::1", "255.255.255.255", "::ffff:192.0.2.1"),
+        *("fe80::1%eth0", "192.0.2.1%\x1b[31m", "0.0.0.0,2001:db8::1"),
+    ],
 )
 def test_what_is_no_server_is_refused(text: str) -> None:
     with pytest.raises(UsageError):

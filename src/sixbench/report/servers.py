@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..model.addresses import why_no_single_host
 from ..model.server import SERVER_COLUMN
 from ..model.survey import PathKind, PathMtuReading, RouteReading, ServerAddresses, Survey, SurveyedServer
 from ..model.workloads import WORKLOADS, http
@@ -324,7 +325,12 @@ def _of_addresses(label: str, family: str, entry: ServerAddresses) -> list[str]:
         sentences.append(
             f"{label} has no IPv6 address of its own: a DNS64 made {entry.address}, so that its IPv6 is IPv4 by NAT64."
         )
-    if entry.address is not None and entry.source is None:
+    wrong = None if entry.address is None else why_no_single_host(entry.address)
+    if wrong is not None:
+        sentences.append(
+            f"The {record} records of {label} lead to no server: {wrong}. A resolver that filters names answers so."
+        )
+    elif entry.address is not None and entry.source is None:
         sentences.append(f"This machine has no route to {label} over {name} ({entry.address}).")
     silent = {address: outcome for address, outcome in entry.outcomes.items() if outcome != "answered"}
     if silent and len(silent) < len(entry.outcomes):

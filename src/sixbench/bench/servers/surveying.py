@@ -11,6 +11,7 @@ from ipaddress import ip_address
 from ...agent import Agent
 from ...agent.requests import ResolveRequest, VantageRequest
 from ...agent.server_answers import Lookup, RouteAnswer, VantageAnswer
+from ...model.addresses import why_no_single_host
 from ...model.errors import AgentError, CapabilityError
 from ...model.experiment import Combination, Experiment
 from ...model.form import ABSENT
@@ -36,6 +37,8 @@ AT_ONCE = 16
 """Servers that are asked at the same time. The agent takes 32 requests."""
 MOST_ADDRESSES = 8
 """Addresses of a name in one family that are tried."""
+MOST_TOWARDS = 256
+"""Addresses to which a request asks for routes (docs/protocol.md)."""
 ALWAYS_NEAR = ("loopback", "link-local")
 """The kinds of addresses that say nothing of the vantage point."""
 OFFERED = frozenset({"answered", "tls", "other-name"})
@@ -63,14 +66,26 @@ def take_survey(agent: Agent, experiment: Experiment) -> Survey:
     families = tuple(dict.fromkeys(path.family for path in experiment.paths))
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         resolved = list(pool.map(lambda server: _resolve(agent, server, experiment, families), experiment.servers))
-        towards = [address for item in resolved for entry in item.addresses.values() for address in entry]
-        answer = agent.answer(
-            VantageRequest(towards=towards or None, resolver=resolver_of(experiment.resolver)), timeout_s=_VANTAGE_S
-        )
+        towards = [
+            address for item in resolved for entry in item.addresses.values() for address in entry[:MOST_ADDRESSES]
+        ]
+        answer = _vantage(agent, list(dict.fromkeys(towards)), experiment.resolver)
         surveying = _Surveying(agent, experiment, answer)
         servers = tuple(pool.map(surveying.server, resolved))
         servers = tuple(pool.map(lambda server: with_readings(agent, server), servers))
     return Survey(vantage=vantage_of(answer), servers=servers, cannot=dict(sorted(surveying.cannot.items())))
+
+
+def _vantage(agent: Agent, towards: Sequence[str], resolver: str | None) -> VantageAnswer:
+    """The vantage point, with the routes to any number of addresses. Raises `AgentError`."""
+    ends = [address for address in towards if why_no_single_host(address) is None]
+    first, rest = ends[:MOST_TOWARDS], ends[MOST_TOWARDS:]
+    answer = agent.answer(VantageRequest(towards=first or None, resolver=resolver_of(resolver)), timeout_s=_VANTAGE_S)
+    routes = list(answer.routes)
+    for begin in range(0, len(rest), MOST_TOWARDS):
+        request = VantageRequest(towards=rest[begin : begin + MOST_TOWARDS], ask_nat64=False)
+        routes += agent.answer(request, timeout_s=_VANTAGE_S).routes
+    return answer.model_copy(update={"routes": routes})
 
 
 def look_again(agent: Agent, experiment: Experiment, survey: Survey) -> Survey:
@@ -187,6 +202,7 @@ class _Surveying:
             if self._route(address).outcome in HAS_ROUTE:
                 outcomes[address] = self._attempt(resolved.server, address, family, first, mine)
         pinned = next((address for address, outcome in outcomes.items() if outcome == "answered"), None)
+        pinned = pinned or next((item for item in addresses if self._route(item).outcome in HAS_ROUTE), None)
         pinned = pinned or (addresses[0] if addresses else None)
         route = None if pinned is None else self._route(pinned)
         source = None if route is None or route.outcome not in HAS_ROUTE else route.source
@@ -316,7 +332,11 @@ def _demand(key: str) -> tuple[int, str]:
 
 
 def _why_unreachable(surveyed: SurveyedServer) -> str:
-    if not any(entry.addresses for entry in surveyed.families.values()):
+    addresses = [address for entry in surveyed.families.values() for address in entry.addresses]
+    wrong = dict.fromkeys(why_no_single_host(address) for address in addresses)
+    if addresses and None not in wrong:
+        return f"no address of its name leads to a server: {'; '.join(map(str, wrong))}"
+    if not addresses:
         outcomes = dict.fromkeys(entry.lookup for entry in surveyed.families.values() if entry.lookup is not None)
         return f"its name has no address here ({listed(map(str, outcomes))})" if outcomes else "it has no address"
     return "this machine has no route to it"
