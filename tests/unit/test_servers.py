@@ -247,6 +247,27 @@ def test_a_resolver_that_filters_a_name_does_not_end_the_run(address: str) -> No
     assert left_out.startswith("no address of its name leads to a server: 0.0.0.0 is the address of no host; ")
 
 
+def test_a_path_mtu_that_is_known_is_not_searched_again() -> None:
+    agent = RecordedAgent(names=NAMES)
+    measured(agent, experiment("www.example.org"))
+    assert [request.by for request in agent.asked if request.op == "path-mtu"] == ["icmp"] * 4
+
+
+def test_the_agent_has_time_for_the_rests_of_a_server() -> None:
+    waits_ns = []
+
+    class Agent(RecordedAgent):
+        def answer(self, request: Any, *, timeout_s: float = 30.0) -> Any:
+            if request.op == "application":
+                waits_ns.append(round(timeout_s * 10**9))
+            return super().answer(request)
+
+    measured(Agent(names=NAMES), experiment("www.example.org", workloads="[{http: {count: 20}}]", blocks=1))
+    # Each object may be 1 MiB, of which 64 KiB come in a second, and sixteen requests may wait for the same address.
+    assert max(waits_ns) >= 20 * (10 + 16) * 10**9
+    assert min(waits_ns) >= (10 + 16 + 16 * 2) * 10**9
+
+
 def test_an_address_with_a_route_is_pinned_before_one_without() -> None:
     agent = RecordedAgent(
         names={"www.example.org": {"A": ["0.0.0.0", V4], "AAAA": [V6]}}, outcomes={("tcp-connect", V4): "silence"}

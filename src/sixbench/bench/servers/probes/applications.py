@@ -14,7 +14,7 @@ from ....model.form import ABSENT
 from ....model.parameter import Parameter, Params
 from ....model.workload import TrialMeasurements
 from ....model.workloads import http, quic_connect, tls
-from .prober import REFUSALS, TOO_MANY, UNAVAILABLE, Probed, ProbedServer, Prober, add_times, waits_s
+from .prober import REFUSALS, REST_NS, TOO_MANY, UNAVAILABLE, Probed, ProbedServer, Prober, add_times, waits_s
 
 TIMEOUT_NS = 10_000_000_000
 LEFT_ALONE = "refused"
@@ -37,7 +37,7 @@ def _ask(workload: str, version: Parameter | None, agent: Agent, target: ProbedS
         mine=target.mine or None,
     )
     try:
-        answer = agent.answer(request, timeout_s=waits_s(count, timeout_ns))
+        answer = agent.answer(request, timeout_s=waits_s(count, timeout_ns + REST_NS))
     except AgentError as error:
         if error.code != LEFT_ALONE:
             raise

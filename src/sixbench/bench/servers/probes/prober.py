@@ -19,8 +19,11 @@ from ....model.workloads.common import histogram_of
 SECOND_NS = 10**9
 PACE_NS = SECOND_NS
 """The shortest time from one connection to the next to a server of others."""
-ROOM_S = 30.0
-"""Time that an agent may take beyond the attempts themselves."""
+REST_NS = 16 * SECOND_NS
+"""The longest rest of a server after an object: 1 MiB at 64 KiB a second (docs/protocol.md)."""
+ROOM_S = 120.0
+"""Time that an agent may take beyond the attempts themselves: those of other requests at the same address come first,
+each a second after the one before, and their objects have rests."""
 REFUSALS = frozenset({"refused"})
 TOO_MANY, UNAVAILABLE = 429, 503
 """The statuses by which a server asks to be left alone (RFC 6585 section 4, RFC 9110 section 15.6.4)."""
