@@ -32,6 +32,7 @@ class RecordedAgent:
         outcomes: those of attempts.
         rtt_ns: the round trip to an address, in the order in which it is asked for.
         interfaces: by address, the interface that leads there; none: no route.
+        routes_by: by address, the interface of the route, where it is another than the one that has the source.
         kinds: the kernel's kinds of interfaces.
         prefixes: those of a NAT64.
         drops_too_big: whether the path MTU is 1480 bytes, and no Packet Too Big comes.
@@ -42,6 +43,7 @@ class RecordedAgent:
     outcomes: dict[tuple[str, str], str] = field(default_factory=dict)
     rtt_ns: Callable[[str], int] = lambda address: 10 * MS
     interfaces: dict[str, str | None] = field(default_factory=dict)
+    routes_by: dict[str, str] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
     sources: dict[int, str] = field(default_factory=lambda: {4: "198.51.100.7", 6: "2001:db8:7::7"})
     prefixes: list[str] = field(default_factory=list)
@@ -86,7 +88,8 @@ class RecordedAgent:
             route: dict[str, Any] = {"towards": address, "outcome": "no-route"}
             if interface is not None:
                 source = self.sources[6 if ":" in address else 4]
-                route = {"towards": address, "outcome": "route", "interface": interface, "source": source}
+                by = self.routes_by.get(address, interface)
+                route = {"towards": address, "outcome": "route", "interface": by, "source": source}
             routes.append(route)
         return {
             "addresses": [

@@ -321,6 +321,33 @@ def test_a_name_that_changes_its_addresses_is_pinned_and_told() -> None:
     assert words in servers.fault_sentences(run)
 
 
+@pytest.mark.parametrize("now", ["silence", "SERVFAIL"])
+def test_a_look_up_that_fails_at_the_end_is_no_change_of_addresses(now: str) -> None:
+    agent = RecordedAgent(names={"www.example.org": {"A": [V4], "AAAA": [V6]}})
+    planned = experiment("www.example.org")
+    reduced, survey = with_offered_only(planned, take_survey(cast(Any, agent), planned))
+    agent.names["www.example.org"]["A"] = now
+    again = look_again(cast(Any, agent), reduced, survey)
+    assert [entry.now for entry in again.servers[0].families.values()] == [None, (V6,)]
+    assert servers.fault_sentences(run_of(reduced, again, [])) == []
+
+
+def test_a_name_without_addresses_at_the_end_is_told() -> None:
+    agent = RecordedAgent(names={"www.example.org": {"A": [V4], "AAAA": [V6]}})
+    planned = experiment("www.example.org")
+    reduced, survey = with_offered_only(planned, take_survey(cast(Any, agent), planned))
+    agent.names["www.example.org"]["AAAA"] = []
+    run = run_of(reduced, look_again(cast(Any, agent), reduced, survey), [])
+    words = f"www.example.org has no IPv6 address any more at the end of the run; all trials went to {V6}."
+    assert servers.fault_sentences(run) == [words]
+
+
+def test_trials_to_a_server_on_this_machine_are_valid() -> None:
+    agent = RecordedAgent(names=NAMES, routes_by={V4: "lo", V6: "lo"})
+    run = measured(agent, experiment("www.example.org"))
+    assert {trial.status for trial in run.trials} == {"ok"}
+
+
 def test_the_third_refusal_in_a_row_ends_a_workload() -> None:
     agent = RecordedAgent(names=NAMES, outcomes={("tcp-connect", V6): "refused"})
     run = measured(agent, experiment("www.example.org", blocks=20))
@@ -473,6 +500,7 @@ def test_the_experiment_of_the_command_line_is_read() -> None:
         ({"A": ["192.168.1.20"], "AAAA": []}, True),
         ({"A": ["8.8.8.8"], "AAAA": ["fd00::20"]}, False),
         ({"A": ["8.8.8.8"], "AAAA": ["2600::1"]}, False),
+        ({"A": ["192.168.1.20", "8.8.8.8"], "AAAA": []}, False),
     ],
 )
 def test_servers_with_private_addresses_alone_are_mine(addresses: dict[str, list[str]], mine: bool) -> None:

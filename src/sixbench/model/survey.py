@@ -95,11 +95,12 @@ class ServerAddresses:
         addresses: all that its name has, in the order in which the resolver gave them.
         outcomes: what became of a first attempt to each of them that was tried.
         address: the one that the trials go to. None: there is none.
-        source, interface: of the route to it. None: there is no route.
+        source: the address of this machine that packets to it have. None: there is no route.
+        interface: the one that has the source.
         kind: what carries the packets there.
         lookup: what became of the look-up; None: there was no name.
         lookup_ns: how long it took.
-        now: the addresses at the end of the run. None: it was not looked.
+        now: the addresses at the end of the run. None: it was not looked, or the look-up failed.
         routes, path_mtus: readings before the first trial and after the last.
     """
 

@@ -341,10 +341,9 @@ def _of_addresses(label: str, family: str, entry: ServerAddresses) -> list[str]:
             f"{words.listing(texts)}. The trials went to {entry.address}."
         )
     if entry.now is not None and entry.address is not None and entry.address not in entry.now:
-        now = words.listing(entry.now) if entry.now else "none"
-        sentences.append(
-            f"{label} has other {name} addresses at the end of the run ({now}); all trials went to {entry.address}."
-        )
+        now = f"other {name} addresses" if entry.now else f"no {name} address any more"
+        listing = f" ({words.listing(entry.now)})" if entry.now else ""
+        sentences.append(f"{label} has {now} at the end of the run{listing}; all trials went to {entry.address}.")
     sentences += _of_path_mtu(label, name, entry)
     return sentences
 

@@ -16,7 +16,7 @@ from ...model.errors import AgentError, CapabilityError
 from ...model.experiment import Combination, Experiment
 from ...model.form import ABSENT
 from ...model.quoting import listed
-from ...model.server import SERVER_COLUMN, Server, ServerUse
+from ...model.server import DEFAULT_PORT, SERVER_COLUMN, Server, ServerUse
 from ...model.survey import (
     LocalAddress,
     ServerAddresses,
@@ -101,10 +101,11 @@ def look_again(agent: Agent, experiment: Experiment, survey: Survey) -> Survey:
         if server is None:
             servers.append(surveyed)
             continue
-        now = _resolve(agent, server, experiment, families).addresses
+        now = _resolve(agent, server, experiment, families)
         changed = {
-            family_name(family): replace(surveyed.families[family_name(family)], now=now.get(family, ()))
-            for family in families
+            family_name(family): replace(surveyed.families[family_name(family)], now=now.addresses.get(family, ()))
+            for family, lookup in now.lookups.items()
+            if lookup is not None and lookup.outcome == "answered"
         }
         servers.append(replace(surveyed, families=surveyed.families | changed))
     return replace(survey, servers=tuple(servers))
@@ -144,7 +145,8 @@ def _resolve(agent: Agent, server: Server, experiment: Experiment, families: Seq
     return _Resolved(
         server=server,
         lookups=lookups,
-        announced=_announced(answers.get(SERVICE)),
+        # The records of a name are about its usual port (RFC 9460 section 9.1).
+        announced=_announced(answers.get(SERVICE)) if server.port == DEFAULT_PORT else (),
         addresses={
             family: tuple(lookup.addresses or ()) if lookup is not None and lookup.outcome == "answered" else ()
             for family, lookup in lookups.items()
@@ -159,6 +161,8 @@ class _Surveying:
         self._agent = agent
         self._experiment = experiment
         self._routes = {route.towards: route for route in vantage.routes}
+        # Attempts tell the interface that has their address. That of the route is loopback to this machine itself.
+        self._owners = {item.address: item.interface for item in reversed(vantage.addresses)}
         self._kinds = {item.interface: item.kind for item in vantage.interfaces or ()}
         self._prefixes = vantage_of(vantage).nat64_prefixes
         self.cannot: dict[str, str] = {}
@@ -171,8 +175,8 @@ class _Surveying:
         """The server as it answers now."""
         server = resolved.server
         combinations = self._combinations.get(server.label, [])
-        firsts = [addresses[0] for addresses in resolved.addresses.values() if addresses]
-        are_private = [ip_address(address.partition("%")[0]).is_private for address in firsts]
+        tried = [address for addresses in resolved.addresses.values() for address in addresses[:MOST_ADDRESSES]]
+        are_private = [ip_address(address.partition("%")[0]).is_private for address in tried]
         mine = server.mine or (bool(are_private) and all(are_private))
         families = {
             family_name(family): self._family(family, resolved, combinations, mine) for family in resolved.addresses
@@ -202,7 +206,9 @@ class _Surveying:
             if self._route(address).outcome in HAS_ROUTE:
                 outcomes[address] = self._attempt(resolved.server, address, family, first, mine)
         pinned = next((address for address, outcome in outcomes.items() if outcome == "answered"), None)
-        pinned = pinned or next((item for item in addresses if self._route(item).outcome in HAS_ROUTE), None)
+        pinned = pinned or next(
+            (item for item in addresses[:MOST_ADDRESSES] if self._route(item).outcome in HAS_ROUTE), None
+        )
         pinned = pinned or (addresses[0] if addresses else None)
         route = None if pinned is None else self._route(pinned)
         source = None if route is None or route.outcome not in HAS_ROUTE else route.source
@@ -211,7 +217,7 @@ class _Surveying:
             outcomes=outcomes,
             address=pinned,
             source=source,
-            interface=None if source is None or route is None else route.interface,
+            interface=None if source is None or route is None else self._owners.get(source, route.interface),
             kind="native"
             if pinned is None or route is None
             else path_kind(pinned, source, self._kinds.get(route.interface), self._prefixes),
