@@ -348,6 +348,18 @@ def test_trials_to_a_server_on_this_machine_are_valid() -> None:
     assert {trial.status for trial in run.trials} == {"ok"}
 
 
+def test_a_trial_of_which_nothing_was_sent_is_invalid_and_decides_nothing() -> None:
+    agent = RecordedAgent(names=NAMES, outcomes={("tcp-connect", V6): "no-route"})
+    planned = experiment("www.example.org", blocks=3)
+    planned = replace(planned, blocks=replace(planned.blocks, minimum=3, maximum=30, until="decided"))
+    run = measured(agent, planned)
+    over_ipv6 = [trial for trial in run.trials if trial.path == "ipv6"]
+    assert len(over_ipv6) == 30
+    assert {(trial.status, trial.reasons[0].kind) for trial in over_ipv6} == {("invalid", ReasonKind.NOTHING_SENT)}
+    [sentence] = servers.fault_sentences(run)
+    assert sentence.startswith(f"This machine sends nothing to www.example.org over IPv6 ({V6}) by tcp-connect")
+
+
 def test_the_third_refusal_in_a_row_ends_a_workload() -> None:
     agent = RecordedAgent(names=NAMES, outcomes={("tcp-connect", V6): "refused"})
     run = measured(agent, experiment("www.example.org", blocks=20))

@@ -238,6 +238,7 @@ def fault_sentences(run: Run) -> list[str]:
         sentences += _of_announced(server)
         for family, entry in server.families.items():
             sentences += _of_addresses(server.label, family, entry)
+            sentences += _of_unsent(server, family, entry)
         for (label, workload, family), seen in attempts.items():
             if label == server.label and 2 * seen.answered < seen.total:
                 sentences.append(_of_attempts(server, workload, family, seen, attempts))
@@ -346,6 +347,17 @@ def _of_addresses(label: str, family: str, entry: ServerAddresses) -> list[str]:
         sentences.append(f"{label} has {now} at the end of the run{listing}; all trials went to {entry.address}.")
     sentences += _of_path_mtu(label, name, entry)
     return sentences
+
+
+def _of_unsent(server: SurveyedServer, family: str, entry: ServerAddresses) -> list[str]:
+    """That this machine has a route, and sends nothing: its own filter, which is no fault of the server."""
+    unsent = [name for name, outcomes in server.offers.items() if outcomes.get(family) == "no-route"]
+    if not unsent:
+        return []
+    to = f"{server.label} over {FAMILIES[family]} ({entry.address})"
+    return [
+        f"This machine sends nothing to {to} by {words.listing(unsent)}, though it has a route: see its own filters."
+    ]
 
 
 def _of_announced(server: SurveyedServer) -> list[str]:

@@ -119,7 +119,8 @@ class ServerRunner:
         except AgentError as error:
             reason = Reason(kind=ReasonKind.AGENT_FAILED, text=hiding.text(str(error)))
             return replace(record, status="failed", reasons=[reason])
-        self.failures.note(trial.combination.name, trial.path.name, probed)
+        if not probed.is_unsent:
+            self.failures.note(trial.combination.name, trial.path.name, probed)
         measured = prober.measurements(params, probed)
         reasons = [*measured.invalid, *_reasons(probed, entry)]
         status: Status = "invalid" if reasons else "ok"
@@ -140,6 +141,9 @@ def _reasons(probed: Probed, entry: ServerAddresses) -> list[Reason]:
     """The reasons for which a trial is not what it claims."""
     if not probed.attempts:
         return [Reason(kind=ReasonKind.NOTHING_SENT, text="no attempt was made")]
+    if probed.is_unsent:
+        because = next((f" ({attempt.reason})" for attempt in probed.attempts if attempt.reason), "")
+        return [Reason(kind=ReasonKind.NOTHING_SENT, text=f"this machine sends nothing there{because}")]
     if probed.interface is not None and entry.interface is not None and probed.interface != entry.interface:
         words = f"packets left by {probed.interface}, and when the run began by {entry.interface}"
         return [Reason(kind=ReasonKind.OTHER_PATH, text=words)]

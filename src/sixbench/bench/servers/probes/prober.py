@@ -68,6 +68,11 @@ class Probed:
         return sum(attempt.outcome == "answered" for attempt in self.attempts)
 
     @property
+    def is_unsent(self) -> bool:
+        """True if this machine sent nothing, which says nothing of the server."""
+        return bool(self.attempts) and all(attempt.outcome == "no-route" for attempt in self.attempts)
+
+    @property
     def outcomes(self) -> dict[str, int]:
         """Number of attempts by outcome."""
         return dict(Counter(attempt.outcome for attempt in self.attempts))
