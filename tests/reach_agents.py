@@ -34,6 +34,7 @@ class RecordedAgent:
         interfaces: by address, the interface that leads there; none: no route.
         routes_by: by address, the interface of the route, where it is another than the one that has the source.
         kinds: the kernel's kinds of interfaces.
+        proxies: variables that name one.
         prefixes: those of a NAT64.
         drops_too_big: whether the path MTU is 1480 bytes, and no Packet Too Big comes.
         cannot: operations that the kernel refuses.
@@ -46,6 +47,7 @@ class RecordedAgent:
     routes_by: dict[str, str] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
     sources: dict[int, str] = field(default_factory=lambda: {4: "198.51.100.7", 6: "2001:db8:7::7"})
+    proxies: list[str] = field(default_factory=list)
     prefixes: list[str] = field(default_factory=list)
     cannot: set[str] = field(default_factory=set)
     statuses: dict[str, int] = field(default_factory=dict)
@@ -99,6 +101,7 @@ class RecordedAgent:
             "interfaces": [{"interface": name, "kind": kind} for name, kind in self.kinds.items()],
             "routes": routes,
             "nat64": {"outcome": "answered", "prefixes": self.prefixes},
+            "proxies": self.proxies,
         }
 
     def _local(self, address: str) -> dict[str, Any]:

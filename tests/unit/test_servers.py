@@ -83,6 +83,8 @@ def shown(run: Run) -> str:
         (V6, "2001:db8::5", "wireguard", (), "vpn"),
         (V4, "192.0.0.4", None, (), "clat"),
         (V4, "192.0.0.9", None, (), "native"),
+        (V4, "192.0.0.2", "ip6tnl", (), "tunnel"),
+        (V4, "203.0.113.9", "ppp", (), "ppp"),
     ],
 )
 def test_the_kind_of_a_path(
@@ -139,7 +141,7 @@ def test_a_family_that_fails_is_a_finding_with_what_else_answers() -> None:
         ("refused", "refused in 3 of 3"),
         ("reset", "reset in 3 of 3"),
         ("unreachable", "unreachable in 3 of 3"),
-        ("other-name", "answered by a certificate of another name, as a portal does in 3 of 3"),
+        ("other-name", "answered by a certificate of another name, as portals have, in 3 of 3"),
     ],
 )
 def test_each_fault_has_its_words(outcome: str, words: str) -> None:
@@ -152,7 +154,8 @@ def test_a_black_hole_of_long_packets_is_a_fault() -> None:
     run = measured(RecordedAgent(names=NAMES, drops_too_big=True), experiment("www.example.org"))
     assert servers.fault_sentences(run)[1:] == [
         "The path MTU to www.example.org over IPv6 is 1480 bytes, less than that of the interface, and no Packet Too "
-        "Big comes back: connections hang where neither end probes."
+        "Big comes back: connections hang unless an end probes or a router lowers the MSS. It may be the way back: "
+        "answers to echo requests are as long."
     ]
 
 
@@ -193,7 +196,115 @@ def test_what_this_machine_cannot_do_is_left_out_with_the_reason() -> None:
 def test_a_server_without_ipv6_has_trials_over_ipv4_alone() -> None:
     run = measured(RecordedAgent(names={"www.example.org": {"A": [V4], "AAAA": []}}), experiment("www.example.org"))
     assert {trial.path for trial in run.trials} == {"ipv4"}
-    assert "IPv6 leads to no server from here; IPv4 from here is native." in shown(run)
+    assert "No server has an IPv6 address; IPv4 from here is native." in shown(run)
+
+
+@pytest.mark.parametrize("name", ["www.example.org", V4])
+def test_ipv6_addresses_that_were_not_found_are_not_called_missing(name: str) -> None:
+    run = measured(RecordedAgent(names={"www.example.org": {"A": [V4], "AAAA": "silence"}}), experiment(name))
+    assert "No IPv6 address of a server was found; IPv4 from here is native." in shown(run)
+
+
+def test_servers_are_counted_by_the_families_that_lead_to_them() -> None:
+    zone = {
+        "both.example": {"A": [V4], "AAAA": [V6]},
+        "old.example": {"A": ["203.0.113.2"], "AAAA": []},
+        "none.example": {"A": "NXDOMAIN", "AAAA": "NXDOMAIN"},
+    }
+    run = measured(RecordedAgent(names=zone), experiment(*zone))
+    assert "Of 3 servers, 1 is reached by both families, 1 by IPv4 alone and 1 by neither." in shown(run)
+
+
+def test_a_variable_of_exceptions_names_no_proxy() -> None:
+    run = measured(RecordedAgent(names=NAMES, proxies=["no_proxy", "NO_PROXY"]), experiment("www.example.org"))
+    assert "proxy" not in shown(run)
+    run = measured(RecordedAgent(names=NAMES, proxies=["no_proxy", "https_proxy"]), experiment("www.example.org"))
+    assert "a proxy is named by https_proxy, and was not used." in shown(run)
+
+
+def test_look_ups_are_not_evidence_about_a_server() -> None:
+    dead = {(name, V6): "silence" for name in ("tcp-connect", "ping")}
+    run = measured(
+        RecordedAgent(names=NAMES, outcomes=dead), experiment("www.example.org", workloads="[dns, ping, tcp-connect]")
+    )
+    to = f"IPv6 to www.example.org ({V6}) fails by"
+    assert servers.fault_sentences(run) == [
+        f"{to} ping: echo requests unanswered in 15 of 15, while ping over IPv4 answers.",
+        f"{to} tcp-connect: SYN unanswered in 3 of 3, while tcp-connect over IPv4 answers.",
+    ]
+
+
+def test_look_ups_that_fail_are_told_of_the_name() -> None:
+    agent = RecordedAgent(names=NAMES)
+    planned = experiment("www.example.org", workloads="[dns]")
+    reduced, survey = with_offered_only(planned, take_survey(cast(Any, agent), planned))
+    agent.names = {"www.example.org": {"A": [V4], "AAAA": "SERVFAIL"}}
+    runner = ServerRunner(
+        hub=cast(Any, RecordedHub(agent=agent)),
+        experiment=reduced,
+        survey=survey,
+        observer=Observer(),
+        presence=None,
+        directory=None,
+    )
+    records = [runner.run(trial, 1)[0].record for trial in all_trials(reduced)]
+    assert servers.fault_sentences(run_of(reduced, survey, records)) == [
+        "Look-ups of the AAAA records of www.example.org fail: answered with an error in 3 of 3 (the resolver answered "
+        "SERVFAIL), while those of its A records are answered."
+    ]
+
+
+def test_what_answers_is_told_even_if_nothing_near_does() -> None:
+    outcomes = {("tcp-connect", V4): "silence", ("tcp-connect", V6): "silence", ("ping", V6): "silence"}
+    run = measured(
+        RecordedAgent(names=NAMES, outcomes=outcomes),
+        experiment("www.example.org", workloads="[ping, tls, tcp-connect]"),
+    )
+    assert not any("nothing else" in text for text in servers.fault_sentences(run))
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({}, "SYN unanswered in 3 of 3"),
+        ({"connect_ns": 1}, "TCP connected and then nothing came in 3 of 3"),
+        ({"connect_ns": 1, "handshake_ns": 1}, "nothing came after the handshake in 3 of 3"),
+        ({"outcome": "unreachable", "icmp": {"type": 1, "code": 1}}, "unreachable in 3 of 3 (ICMPv6 type 1 code 1)"),
+        (
+            {"outcome": "unreachable", "icmp": {"type": 3, "code": 13, "from": "192.0.2.1"}},
+            "unreachable in 3 of 3 (ICMP type 3 code 13 from 192.0.2.1)",
+        ),
+    ],
+)
+def test_silence_is_told_as_far_as_it_came(more: dict[str, Any], words: str) -> None:
+    run = measured(RecordedAgent(names=NAMES), experiment("www.example.org", workloads="[tls]"))
+    client = {"attempts": [{"outcome": "silence"} | more]}
+    trials = [replace(trial, client=client) if trial.path == "ipv6" else trial for trial in run.trials]
+    assert servers.fault_sentences(replace(run, trials=trials)) == [
+        f"IPv6 to www.example.org ({V6}) fails by tls: {words}, while tls over IPv4 answers."
+    ]
+
+
+@pytest.mark.parametrize("outcome", ["closed", "silence"])
+def test_http_3_that_is_announced_for_another_port_is_not_expected(outcome: str) -> None:
+    names = {"www.example.org": {"A": [V4], "AAAA": [V6], "HTTPS": ["h2", "h3"]}}
+    outcomes = {("http 3", V4): outcome, ("http 3", V6): outcome}
+    workloads = "[tcp-connect, {http: {version: '3'}}]"
+    [sentence] = servers.fault_sentences(
+        measured(RecordedAgent(names=names, outcomes=outcomes), experiment("www.example.org", workloads=workloads))
+    )
+    assert ("UDP does not lead to it" in sentence) == (outcome == "silence")
+    text = f"experiment: a\nservers: [{{name: www.example.org, port: 8443}}]\nworkloads: {workloads}\nblocks: 3\n"
+    planned = read_experiment(parse_yaml(text, "test.yaml"), MECHANISMS)
+    assert servers.fault_sentences(measured(RecordedAgent(names=names, outcomes=outcomes), planned)) == []
+
+
+def test_nothing_else_is_said_where_nothing_else_was_tried() -> None:
+    agent = RecordedAgent(names={"www.example.org": {"A": [V4], "AAAA": []}}, outcomes={("tcp-connect", V4): "silence"})
+    run = measured(agent, experiment("www.example.org"))
+    assert servers.fault_sentences(run) == [
+        f"IPv4 to www.example.org ({V4}) fails by tcp-connect: SYN unanswered in 3 of 3."
+    ]
 
 
 def test_a_machine_without_ipv6_says_so_and_goes_on() -> None:
@@ -379,7 +490,17 @@ def test_a_server_that_asks_to_be_left_alone_is_left_alone() -> None:
     agent = RecordedAgent(names=NAMES, statuses={V4: 429})
     run = measured(agent, experiment("www.example.org", workloads="[http]", blocks=20))
     assert sum(trial.path == "ipv4" for trial in run.trials) == 3
-    assert any("refused" in sentence for sentence in servers.fault_sentences(run))
+    assert servers.fault_sentences(run) == [
+        f"IPv4 to www.example.org ({V4}) fails by http 1.1: answered with status 429 in 3 of 3, while http 1.1 over "
+        "IPv6 answers."
+    ]
+
+
+def test_a_server_that_has_had_enough_at_once_is_left_out_with_its_status() -> None:
+    agent = RecordedAgent(names=NAMES, statuses={V4: 429, V6: 503})
+    run = measured(agent, experiment("www.example.org", workloads="[tcp-connect, http]"))
+    [reason] = survey_of(run).servers[0].left_out.values()
+    assert reason == "not offered: status 429 over IPv4 and status 503 over IPv6"
 
 
 def test_a_trial_that_leaves_by_another_interface_is_invalid() -> None:

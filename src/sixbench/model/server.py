@@ -14,6 +14,8 @@ SERVER_COLUMN = "server"
 """The column of the level that names the server of a combination."""
 DEFAULT_PORT = 443
 """The port of TLS, HTTP and QUIC (RFC 9110 section 4.2.2)."""
+TOO_MANY, UNAVAILABLE = 429, 503
+"""The statuses by which a server asks to be left alone (RFC 6585 section 4, RFC 9110 section 15.6.4)."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -122,7 +122,7 @@ def vantage_of(answer: VantageAnswer) -> Vantage:
         ),
         resolvers=tuple(answer.resolvers or ()),
         nat64_prefixes=() if nat64 is ABSENT else tuple(nat64.prefixes or ()),
-        proxies=tuple(answer.proxies or ()),
+        proxies=tuple(name for name in answer.proxies or () if name.lower() != "no_proxy"),
     )
 
 
@@ -248,7 +248,11 @@ class _Surveying:
                 raise
             self.cannot.setdefault(combination.workload.kind, str(error))
             return CANNOT
-        return next((attempt.outcome for attempt in probed.attempts), "silence")
+        if not probed.attempts:
+            return "silence"
+        attempt = probed.attempts[0]
+        status = getattr(attempt, "status", None)
+        return f"status {status}" if status is not None and attempt.outcome == "refused" else attempt.outcome
 
 
 def _announced(lookup: Lookup | None) -> tuple[str, ...]:

@@ -12,9 +12,10 @@ from ....agent.server_answers import ApplicationAttempt
 from ....model.errors import AgentError
 from ....model.form import ABSENT
 from ....model.parameter import Parameter, Params
+from ....model.server import TOO_MANY, UNAVAILABLE
 from ....model.workload import TrialMeasurements
 from ....model.workloads import http, quic_connect, tls
-from .prober import REFUSALS, REST_NS, TOO_MANY, UNAVAILABLE, Probed, ProbedServer, Prober, add_times, waits_s
+from .prober import REFUSALS, REST_NS, Probed, ProbedServer, Prober, add_times, waits_s
 
 TIMEOUT_NS = 10_000_000_000
 LEFT_ALONE = "refused"

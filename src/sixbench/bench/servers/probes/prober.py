@@ -25,8 +25,6 @@ ROOM_S = 120.0
 """Time that an agent may take beyond the attempts themselves: those of other requests at the same address come first,
 each a second after the one before, and their objects have rests."""
 REFUSALS = frozenset({"refused"})
-TOO_MANY, UNAVAILABLE = 429, 503
-"""The statuses by which a server asks to be left alone (RFC 6585 section 4, RFC 9110 section 15.6.4)."""
 
 
 @dataclass(frozen=True, kw_only=True)
