@@ -123,6 +123,78 @@ def test_a_manifest_whose_survey_lacks_a_server_is_refused() -> None:
         manifest_from_json(data, "manifest.json")
 
 
+EVIL = "\x1b[31m\u202e"
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("vantage", "proxies"), [EVIL]),
+        (("cannot",), {"ping": EVIL}),
+        (("cannot",), {"ping": "x" * 10**5}),
+        (("servers", 0, "left_out"), {EVIL: "text"}),
+        (("servers", 0, "announced"), ["h3"] * 20_000),
+        (("servers", 0, "families", "ipv6", "address"), EVIL),
+        (("servers", 0, "families", "ipv5"), {}),
+    ],
+)
+def test_a_survey_that_cannot_be_shown_is_refused(place: tuple[Any, ...], value: Any) -> None:
+    run = measured(RecordedAgent(names=NAMES), experiment("www.example.org"))
+    data = json.loads(json.dumps(manifest_to_json(run.manifest)))
+    *within, last = place
+    part = data["environment"]["survey"]
+    for key in within:
+        part = part[key]
+    part[last] = value
+    with pytest.raises(StoreError, match="the survey has") as raised:
+        manifest_from_json(data, "manifest.json")
+    assert str(raised.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"servers": [{"name": EVIL}]}, "a server has the name"),
+        ({"servers": [{"name": "0.0.0.0"}]}, "a server has the name"),
+        ({"servers": [{"name": "www.example.org", "port": 0}]}, "and the port 0"),
+        ({"servers": [{"name": "other.example"}]}, r"its server is .*www\.example\.org"),
+    ],
+)
+def test_servers_of_a_manifest_that_are_none_are_refused(change: dict[str, Any], words: str) -> None:
+    run = measured(RecordedAgent(names=NAMES), experiment("www.example.org"))
+    data = json.loads(json.dumps(manifest_to_json(run.manifest)))
+    data["experiment"] |= change
+    with pytest.raises(StoreError, match=words):
+        manifest_from_json(data, "manifest.json")
+
+
+@pytest.mark.parametrize("workload", [{"kind": "udp-stream", "params": {}}, {"kind": "tcp-connect", "params": {}}])
+def test_a_manifest_asks_nothing_of_servers_that_nobody_can(workload: dict[str, Any]) -> None:
+    run = measured(RecordedAgent(names=NAMES), experiment("www.example.org"))
+    data = json.loads(json.dumps(manifest_to_json(run.manifest)))
+    data["experiment"]["combinations"][0]["workload"] = workload
+    with pytest.raises(StoreError, match="with its parameters goes to no server"):
+        manifest_from_json(data, "manifest.json")
+
+
+def test_a_manifest_without_a_survey_is_refused() -> None:
+    run = measured(RecordedAgent(names=NAMES), experiment("www.example.org"))
+    data = json.loads(json.dumps(manifest_to_json(run.manifest)))
+    del data["environment"]["survey"]
+    with pytest.raises(StoreError, match="has no survey of them"):
+        manifest_from_json(data, "manifest.json")
+
+
+def test_records_of_strangers_are_shown_within_bounds() -> None:
+    run = measured(RecordedAgent(names=NAMES), experiment("www.example.org"))
+    odd = [{"outcome": f"{EVIL}{number}" + "x" * 9000, "reason": EVIL + "y" * 9000} for number in range(500)]
+    odd += [{"outcome": ["silence"], "icmp": {"type": "z" * 9000, "code": {}, "from": EVIL}, "status": [429]}]
+    trials = [replace(trial, client={"attempts": odd}) for trial in run.trials]
+    sentences = servers.fault_sentences(replace(run, trials=trials))
+    assert all(text.isprintable() and len(text) < 5000 for text in sentences)
+    assert len(sentences) == 2
+
+
 def test_a_family_that_fails_is_a_finding_with_what_else_answers() -> None:
     agent = RecordedAgent(names=NAMES, outcomes={("tcp-connect", V6): "silence"})
     run = measured(agent, experiment("www.example.org", workloads="[ping, tcp-connect]"))
