@@ -33,6 +33,7 @@ class RecordedAgent:
         rtt_ns: the round trip to an address, in the order in which it is asked for.
         interfaces: by address, the interface that leads there; none: no route.
         routes_by: by address, the interface of the route, where it is another than the one that has the source.
+        owner: the interface that has the addresses.
         kinds: the kernel's kinds of interfaces.
         proxies: variables that name one.
         prefixes: those of a NAT64.
@@ -45,6 +46,7 @@ class RecordedAgent:
     rtt_ns: Callable[[str], int] = lambda address: 10 * MS
     interfaces: dict[str, str | None] = field(default_factory=dict)
     routes_by: dict[str, str] = field(default_factory=dict)
+    owner: str = "eth0"
     kinds: dict[str, str] = field(default_factory=dict)
     sources: dict[int, str] = field(default_factory=lambda: {4: "198.51.100.7", 6: "2001:db8:7::7"})
     proxies: list[str] = field(default_factory=list)
@@ -95,7 +97,7 @@ class RecordedAgent:
             routes.append(route)
         return {
             "addresses": [
-                {"interface": "eth0", "address": address, "prefix_bits": 64, "kind": "global"}
+                {"interface": self.owner, "address": address, "prefix_bits": 64, "kind": "global"}
                 for address in self.sources.values()
             ],
             "interfaces": [{"interface": name, "kind": kind} for name, kind in self.kinds.items()],
@@ -120,7 +122,9 @@ class RecordedAgent:
         reply: dict[str, Any] = {"outcome": outcome}
         if outcome == "answered":
             reply["rtt_ns"] = self.rtt_ns(request.address)
-        return {"replies": [reply | {"sequence": number} for number in range(request.count or 1)], "strays": 0}
+        return {"replies": [reply | {"sequence": number} for number in range(request.count or 1)], "strays": 0} | (
+            self._local(request.address)
+        )
 
     def _application(self, request: ApplicationRequest) -> dict[str, Any]:
         if request.server_name is None:

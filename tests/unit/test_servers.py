@@ -20,7 +20,7 @@ from sixbench.model.errors import CapabilityError, StoreError, UsageError
 from sixbench.model.experiment import Experiment
 from sixbench.model.observer import Observer
 from sixbench.model.reason import ReasonKind
-from sixbench.model.survey import Survey, path_kind
+from sixbench.model.survey import RouteReading, ServerAddresses, Survey, SurveyedServer, Vantage, path_kind
 from sixbench.model.trial import TrialRecord
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.reach_experiment import ReachOptions, read_list, server_of, text_of
@@ -617,6 +617,74 @@ def test_the_addresses_of_this_machine_are_in_no_file() -> None:
     assert V6 in text
 
 
+def hidden_records(agent: RecordedAgent, planned: Experiment, before: Any = None) -> tuple[Survey, list[TrialRecord]]:
+    """The last survey and the records of a run that hides addresses. `before`: called before each trial."""
+    reduced, survey = with_offered_only(planned, take_survey(cast(Any, agent), planned))
+    runner = ServerRunner(
+        hub=cast(Any, RecordedHub(agent=agent)),
+        experiment=reduced,
+        survey=hidden_survey(survey, Hiding(own_addresses(survey))),
+        observer=Observer(),
+        presence=None,
+        directory=None,
+    )
+    records = []
+    for sequence, trial in enumerate(all_trials(reduced), start=1):
+        if before is not None:
+            before(sequence)
+        records.append(runner.run(trial, sequence)[0].record)
+    last = runner.last_survey()
+    assert last is not None
+    return last, records
+
+
+def test_addresses_that_this_machine_gets_in_mid_run_are_hidden_too() -> None:
+    agent = RecordedAgent(names=NAMES)
+
+    def renumber(sequence: int) -> None:
+        if sequence == 4:
+            agent.sources = {4: "198.18.9.7", 6: "2001:db8:9::7"}
+
+    planned = experiment("www.example.org", workloads="[ping, tls]", more="hide-addresses: true\n")
+    last, records = hidden_records(agent, planned, renumber)
+    assert "198.18.9." not in repr((last, records))
+    assert "2001:db8:9:" not in repr((last, records))
+    assert {record.status for record in records} == {"ok"}
+
+
+def test_interfaces_that_are_called_by_their_hardware_are_hidden_and_still_the_same() -> None:
+    name = "enx00e04c680001"
+    agent = RecordedAgent(names=NAMES, interfaces={V4: name, V6: name}, owner=name)
+    last, records = hidden_records(agent, experiment("www.example.org", more="hide-addresses: true\n"))
+    assert name not in repr((last, records))
+    assert {record.status for record in records} == {"ok"}
+
+
+def test_the_way_out_is_hidden_up_to_the_first_public_router() -> None:
+    hops = (("192.168.1.1",), (), ("fe80::1", "10.0.0.1"), ("8.8.4.4",), ("8.8.8.8",))
+    entry = ServerAddresses(address=V4, routes=(RouteReading(realtime_ns=1, hops=hops),))
+    survey = Survey(
+        vantage=Vantage(resolvers=("9.9.9.9",)), servers=(SurveyedServer(label="a", families={"ipv4": entry}),)
+    )
+    hidden = hidden_survey(survey, Hiding([]))
+    assert hidden.vantage.resolvers == (HIDDEN,)
+    [reading] = hidden.servers[0].families["ipv4"].routes
+    assert reading.hops == ((HIDDEN,), (), (HIDDEN, HIDDEN), (HIDDEN,), ("8.8.8.8",))
+
+
+def test_a_ping_that_leaves_by_another_interface_is_invalid() -> None:
+    agent = RecordedAgent(names=NAMES)
+    planned = experiment("www.example.org", workloads="[ping]", blocks=1)
+    reduced, survey = with_offered_only(planned, take_survey(cast(Any, agent), planned))
+    agent.interfaces[V6] = "wg0"
+    hub = cast(Any, RecordedHub(agent=agent))
+    runner = ServerRunner(
+        hub=hub, experiment=reduced, survey=survey, observer=Observer(), presence=None, directory=None
+    )
+    records = [runner.run(trial, 1)[0].record for trial in all_trials(reduced)]
+    assert {record.path: record.status for record in records} == {"ipv4": "ok", "ipv6": "invalid"}
+
+
 def test_of_forty_servers_those_five_that_are_slower_are_found() -> None:
     drawn = random.Random(38)
     names = [f"s{number}.example" for number in range(40)]
@@ -773,6 +841,8 @@ def test_intervals_hold_the_truth_as_often_as_they_say(ipv6_ms: float) -> None:
         ("from 192.0.2.1:443 to 198.51.100.2:80", "from hidden:443 to 198.51.100.2:80"),
         ("[2001:db8:5::9]:443, then 2001:db8:6::9.", "[hidden]:443, then 2001:db8:6::9."),
         ("12:30:45 by 1.2.3", "12:30:45 by 1.2.3"),
+        ("fe80::200:5eff:fe00:5301%eth0 and 169.254.3.4", "hidden and hidden"),
+        ("left by enx00005e005301", "left by hidden"),
     ],
 )
 def test_addresses_of_this_machine_are_hidden_within_texts(text: str, shown: str) -> None:

@@ -76,14 +76,24 @@ class Probed:
         return dict(Counter(attempt.outcome for attempt in self.attempts))
 
     @property
+    def sources(self) -> list[str]:
+        """The addresses that attempts left from, where they are known."""
+        return self._of_this_end("source")
+
+    @property
     def source(self) -> str | None:
-        """The address that the first attempt left from, where it is known."""
-        return next((text for item in self.attempts if (text := getattr(item, "source", None))), None)
+        """The first of them."""
+        return next(iter(self.sources), None)
 
     @property
     def interface(self) -> str | None:
-        """The interface that the first attempt left by, where it is known."""
-        return next((text for item in self.attempts if (text := getattr(item, "interface", None))), None)
+        """The interface that has the first of them, where it is known."""
+        return next(iter(self._of_this_end("interface")), None)
+
+    def _of_this_end(self, name: str) -> list[str]:
+        """What the attempts, or all of them together, say of this end."""
+        values = [self.result.get(name), *(getattr(attempt, name, None) for attempt in self.attempts)]
+        return list(dict.fromkeys(value for value in values if isinstance(value, str)))
 
 
 @dataclass(frozen=True, kw_only=True)
