@@ -504,6 +504,37 @@ def test_a_name_that_changes_its_addresses_is_pinned_and_told() -> None:
     assert words in servers.fault_sentences(run)
 
 
+@pytest.mark.parametrize(
+    ("agent", "rule"),
+    [
+        (RecordedAgent(names=NAMES, outcomes={("http 1.1", V6): "refused"}), "refused"),
+        (RecordedAgent(names=NAMES, statuses={V6: 429}), "refused"),
+        (RecordedAgent(names=NAMES, outcomes={("http 1.1", V6): "silence"}), None),
+        (RecordedAgent(names=NAMES), None),
+    ],
+)
+def test_a_run_that_goes_on_knows_who_has_refused(agent: RecordedAgent, rule: str | None) -> None:
+    planned = experiment("www.example.org", workloads="[http]", blocks=3)
+    run = measured(agent, planned)
+    survey = survey_of(run)
+    hub = cast(Any, RecordedHub(agent=agent))
+    runner = ServerRunner(
+        hub=hub,
+        experiment=planned,
+        survey=survey,
+        observer=Observer(),
+        presence=None,
+        directory=None,
+        done=json_records(run),
+    )
+    assert runner.has_ended("c0001") == rule
+
+
+def json_records(run: Run) -> list[TrialRecord]:
+    """The records as they are read back."""
+    return [replace(trial, client=json.loads(json.dumps(trial.client))) for trial in run.trials]
+
+
 @pytest.mark.parametrize("now", ["silence", "SERVFAIL"])
 def test_a_look_up_that_fails_at_the_end_is_no_change_of_addresses(now: str) -> None:
     agent = RecordedAgent(names={"www.example.org": {"A": [V4], "AAAA": [V6]}})

@@ -4,6 +4,7 @@ scheduler."""
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ...agent import Agent, AgentHub
@@ -31,6 +32,7 @@ class ServerRunner:
 
     Attributes:
         survey: the addresses that are pinned for the run.
+        done: the records of trials before a run goes on.
         presence: this run among others of the machine, for the records; None: nobody knows of others.
         directory: where a page can look at this run, by device and inode; None: nowhere on this machine.
     """
@@ -41,10 +43,14 @@ class ServerRunner:
     observer: Observer
     presence: Presence | None
     directory: tuple[int, int] | None
+    done: Sequence[TrialRecord] = ()
     failures: FailureCount = field(default_factory=FailureCount)
     _agent: Agent | None = None
     _hiding: Hiding | None = None
     _warm: set[tuple[Agent, str]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.failures.recount(self.done)
 
     def run(self, planned: PlannedTrial, sequence: int) -> tuple[Outcome, int | None]:
         """A trial, and how long it took. Raises `AgentError` where no agent can be started."""
