@@ -15,6 +15,7 @@ from sixbench.analysis import analyse
 from sixbench.bench.servers.hiding import HIDDEN, Hiding, hidden_survey, own_addresses
 from sixbench.bench.servers.runner import ServerRunner
 from sixbench.bench.servers.surveying import look_again, take_survey, with_offered_only
+from sixbench.cli.main import main
 from sixbench.mechanisms import MECHANISMS
 from sixbench.model.errors import CapabilityError, StoreError, UsageError
 from sixbench.model.experiment import Experiment
@@ -827,6 +828,19 @@ def test_hundreds_of_servers_are_one_experiment() -> None:
     read = read_experiment(parse_yaml(text_of(ReachOptions(servers=tuple(names))), "the command line"), MECHANISMS)
     assert len(read.servers) == 900
     assert read.blocks.minimum == 5
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["rfc"], ["lab", "up", "--path", "ipv6", "--foreground"], ["theory", "--datagram", "1000", "--experiment"]],
+)
+def test_commands_that_need_a_network_say_so(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "servers.yaml"
+    file.write_text("experiment: a\nservers: [www.example.org]\nworkloads: [ping]\nblocks: 3\n")
+    assert main([*words, str(file)]) == 2
+    assert "has servers, and" in capsys.readouterr().err
 
 
 RUNS = 100
