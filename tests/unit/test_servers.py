@@ -17,7 +17,7 @@ from sixbench.bench.servers.runner import ServerRunner
 from sixbench.bench.servers.surveying import look_again, take_survey, with_offered_only
 from sixbench.cli.main import main
 from sixbench.mechanisms import MECHANISMS
-from sixbench.model.errors import CapabilityError, StoreError, UsageError
+from sixbench.model.errors import CapabilityError, ExperimentError, StoreError, UsageError
 from sixbench.model.experiment import Experiment
 from sixbench.model.observer import Observer
 from sixbench.model.reason import ReasonKind
@@ -796,6 +796,36 @@ def test_the_experiment_of_the_command_line_is_read() -> None:
     assert read.blocks.time_ns == 600 * 10**9
     assert replace(read.statistics, pool=None).margin == 0.05
     assert read.statistics.pool == "server"
+
+
+def test_http_is_measured_by_each_version_where_it_is_named() -> None:
+    options = ReachOptions(servers=(server_of("www.example.org"),), workloads=("http", "ping"))
+    read = read_experiment(parse_yaml(text_of(options), "the command line"), MECHANISMS)
+    assert [item.levels.get("version") for item in read.combinations] == ["1.1", "2", "3", None]
+
+
+def test_a_pace_that_is_too_fast_is_told_once() -> None:
+    with pytest.raises(ExperimentError) as raised:
+        experiment(*(f"s{number}.example" for number in range(100)), workloads="[{ping: {interval: 1ms}}]")
+    assert str(raised.value).count("an echo request each 200ms at most") == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [({"status": 301}, "status 301, and the redirection was not followed"), ({"body_whole": False}, "beyond 1 MiB")],
+)
+def test_an_object_that_is_not_the_whole_page_is_noted(answer: dict[str, Any], words: str) -> None:
+    class Agent(RecordedAgent):
+        def answer(self, request: Any, *, timeout_s: float = 30.0) -> Any:
+            given = super().answer(request)
+            if request.op == "application":
+                given = given.model_copy(
+                    update={"attempts": [attempt.model_copy(update=answer) for attempt in given.attempts]}
+                )
+            return given
+
+    run = measured(Agent(names=NAMES), experiment("www.example.org", workloads="[http]", blocks=1))
+    assert all(words in trial.notes[0] for trial in run.trials)
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,13 @@ def _http(params: Params, probed: Probed, measured: TrialMeasurements) -> None:
     add_times(measured, "page", [attempt.total_ns for attempt in attempts], *_STATISTICS)
     statuses = {attempt.status for attempt in attempts if attempt.status is not ABSENT}
     measured.notes.extend(f"the server answered with status {status}" for status in sorted(statuses) if status >= 400)
+    measured.notes.extend(
+        f"the server answered with status {status}, and the redirection was not followed"
+        for status in sorted(statuses)
+        if 300 <= status < 400
+    )
+    if any(attempt.body_whole is False for attempt in attempts):
+        measured.notes.append("the object goes on beyond 1 MiB, and its time is that of the first MiB")
 
 
 TLS = Prober(workload=tls.KIND.name, ask=partial(_ask, tls.KIND.name, None), summarise=_tls)
