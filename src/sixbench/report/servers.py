@@ -125,8 +125,8 @@ def coverage_sentence(survey: Survey) -> str:
     number = len(survey.servers)
     if number < 2 or len(counted) < 2 or not all(any(True for _ in _entries_of(survey, family)) for family in FAMILIES):
         return ""
-    ways = {("ipv4", "ipv6"): "both families", ("ipv4",): "IPv4 alone", ("ipv6",): "IPv6 alone", (): "neither"}
-    texts = [f"{counted[way]} by {name}" for way, name in ways.items() if counted[way]]
+    names = {("ipv4", "ipv6"): "both families", ("ipv4",): "IPv4 alone", ("ipv6",): "IPv6 alone", (): "neither"}
+    texts = [f"{counted[families]} by {name}" for families, name in names.items() if counted[families]]
     texts[0] = texts[0].replace(" by", " is reached by" if texts[0].startswith("1 ") else " are reached by", 1)
     return f"Of {number} servers, {words.listing(texts)}."
 

@@ -94,7 +94,7 @@ class Probed:
         return next(iter(self._of_this_end("interface")), None)
 
     def _of_this_end(self, name: str) -> list[str]:
-        """What the attempts, or all of them together, say of this end."""
+        """The values that the attempts, or their list as a whole, have of this end."""
         values = [self.result.get(name), *(getattr(attempt, name, None) for attempt in self.attempts)]
         return list(dict.fromkeys(value for value in values if isinstance(value, str)))
 
