@@ -188,7 +188,9 @@ def test_a_manifest_without_a_survey_is_refused() -> None:
 
 def test_records_of_strangers_are_shown_within_bounds() -> None:
     run = measured(RecordedAgent(names=NAMES), experiment("www.example.org"))
-    odd = [{"outcome": f"{EVIL}{number}" + "x" * 9000, "reason": EVIL + "y" * 9000} for number in range(500)]
+    odd: list[dict[str, Any]] = [
+        {"outcome": f"{EVIL}{number}" + "x" * 9000, "reason": EVIL + "y" * 9000} for number in range(500)
+    ]
     odd += [{"outcome": ["silence"], "icmp": {"type": "z" * 9000, "code": {}, "from": EVIL}, "status": [429]}]
     trials = [replace(trial, client={"attempts": odd}) for trial in run.trials]
     sentences = servers.fault_sentences(replace(run, trials=trials))
@@ -279,7 +281,7 @@ def test_ipv6_addresses_that_were_not_found_are_not_called_missing(name: str) ->
 
 
 def test_servers_are_counted_by_the_families_that_lead_to_them() -> None:
-    zone = {
+    zone: dict[str, dict[str, Any]] = {
         "both.example": {"A": [V4], "AAAA": [V6]},
         "old.example": {"A": ["203.0.113.2"], "AAAA": []},
         "none.example": {"A": "NXDOMAIN", "AAAA": "NXDOMAIN"},

@@ -351,11 +351,10 @@ def _outcome(attempt: Mapping[str, Any]) -> str:
 def _detail(attempt: Mapping[str, Any], family: str) -> str:
     icmp = attempt.get("icmp")
     if isinstance(icmp, Mapping) and type(icmp.get("type")) is int and type(icmp.get("code")) is int:
-        sender = icmp.get("from")
-        is_known = isinstance(sender, str) and any(mark in sender for mark in ":.")
-        is_ipv6 = ":" in sender if is_known else family == "ipv6"
+        sender = str(icmp.get("from", ""))[:MOST_CHARACTERS]
+        is_ipv6 = ":" in sender or (family == "ipv6" and "." not in sender)
         text = f"ICMP{'v6' if is_ipv6 else ''} type {icmp['type']} code {icmp['code']}"
-        return words.one_line(f"{text} from {sender[:MOST_CHARACTERS]}" if isinstance(sender, str) else text)
+        return words.one_line(f"{text} from {sender}" if sender else text)
     reason = attempt.get("reason")
     return words.one_line(reason[:MOST_CHARACTERS]) if isinstance(reason, str) else ""
 

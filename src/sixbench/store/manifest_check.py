@@ -93,9 +93,9 @@ def _of_survey(survey: Survey, experiment: Experiment) -> Iterator[str]:
     """Texts that no report can show, and that trials go to servers of which nothing was found out."""
     yield from _of_texts(asdict(survey))
     families = {server.label: set(server.families) for server in survey.servers}
-    for label, names in families.items():
+    for name, names in families.items():
         if not names <= FAMILY_NAMES:
-            yield f"the survey has other families of {visible(shown(label))} than {listed(sorted(FAMILY_NAMES))}"
+            yield f"the survey has other families of {visible(shown(name))} than {listed(sorted(FAMILY_NAMES))}"
     yield from (f"the survey has {shown(name)} twice" for name in _repeated(server.label for server in survey.servers))
     for combination in experiment.combinations:
         label = combination.levels.get(SERVER_COLUMN)
