@@ -12,6 +12,7 @@ import pytest
 from reach_agents import MS, RecordedAgent, RecordedHub
 
 from sixbench.analysis import analyse
+from sixbench.analysis.run_settings import differing_settings
 from sixbench.bench.servers.hiding import HIDDEN, Hiding, hidden_survey, own_addresses
 from sixbench.bench.servers.runner import ServerRunner
 from sixbench.bench.servers.surveying import look_again, take_survey, with_offered_only
@@ -21,6 +22,7 @@ from sixbench.model.errors import CapabilityError, ExperimentError, StoreError, 
 from sixbench.model.experiment import Experiment
 from sixbench.model.observer import Observer
 from sixbench.model.reason import ReasonKind
+from sixbench.model.run_comparison import DifferingSetting
 from sixbench.model.survey import RouteReading, ServerAddresses, Survey, SurveyedServer, Vantage, path_kind
 from sixbench.model.trial import TrialRecord
 from sixbench.plan.experiment_file import read_experiment
@@ -114,6 +116,17 @@ def test_a_record_and_a_manifest_of_servers_are_read_back() -> None:
     run = measured(RecordedAgent(names=NAMES), experiment("www.example.org"))
     data = json.loads(json.dumps(manifest_to_json(run.manifest)))
     assert manifest_from_json(data, "manifest.json") == run.manifest
+
+
+def test_runs_differ_by_the_ways_to_servers_and_not_by_what_the_survey_measured() -> None:
+    old = measured(RecordedAgent(names=NAMES), experiment("www.example.org"))
+    new = measured(RecordedAgent(names=NAMES), experiment("www.example.org"))
+    assert differing_settings(old, new) == []
+    through_vpn = RecordedAgent(names=NAMES, interfaces={V6: "wg0"}, kinds={"wg0": "wireguard"})
+    [setting] = differing_settings(old, measured(through_vpn, experiment("www.example.org")))
+    assert setting == DifferingSetting(
+        name="survey.servers.www.example.org.families.ipv6.kind", old="native", new="vpn"
+    )
 
 
 def test_a_manifest_whose_survey_lacks_a_server_is_refused() -> None:
