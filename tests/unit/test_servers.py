@@ -301,6 +301,11 @@ def test_servers_are_counted_by_the_families_that_lead_to_them() -> None:
     }
     run = measured(RecordedAgent(names=zone), experiment(*zone))
     assert "Of 3 servers, 1 is reached by both families, 1 by IPv4 alone and 1 by neither." in shown(run)
+    assert "no times to compare" not in shown(run)
+    dead = RecordedAgent(names=zone, outcomes={("tcp-connect", V6): "silence"})
+    assert "1 server has no times to compare by some workload, as a family fails." in shown(
+        measured(dead, experiment(*zone))
+    )
 
 
 def test_a_variable_of_exceptions_names_no_proxy() -> None:

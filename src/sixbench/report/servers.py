@@ -131,6 +131,24 @@ def coverage_sentence(survey: Survey) -> str:
     return f"Of {number} servers, {words.listing(texts)}."
 
 
+def silent_sentence(run: Run) -> str:
+    """The number of servers that a family has no answer of by some workload: of these there is no time to compare, and
+    a count of servers that are slower does not have them. Empty where there is one server, or none is so."""
+    survey = survey_of(run)
+    if survey is None or len(survey.servers) < 2:
+        return ""
+    silent = sum(
+        any(name != DNS and seen.total and not seen.answered for (name, _), seen in of_server.items())
+        for of_server in _attempts(run).values()
+    )
+    verb = "has" if silent == 1 else "have"
+    return (
+        f"{words.count(silent, 'server')} {verb} no times to compare by some workload, as a family fails."
+        if silent
+        else ""
+    )
+
+
 def vantage_table(run: Run) -> Table | None:
     """A row for each family and kind of path: from where, and to how many servers."""
     survey = survey_of(run)
@@ -143,7 +161,7 @@ def vantage_table(run: Run) -> Table | None:
                 counted[family, entry.kind, entry.interface or "", entry.source or ""] += 1
     return without_empty(
         Table(
-            title=f"{vantage_sentence(survey)} {coverage_sentence(survey)}".strip(),
+            title=" ".join(filter(None, (vantage_sentence(survey), coverage_sentence(survey), silent_sentence(run)))),
             columns=left("family", "is", "interface", "from", "servers"),
             rows=[
                 [FAMILIES[family], KINDS[kind], interface, source, str(count)]
@@ -305,6 +323,7 @@ def fault_sentences(run: Run) -> list[str]:
     return sentences
 
 
+@once_a_run
 def _attempts(run: Run) -> dict[str, dict[_Key, _Attempts]]:
     """The attempts of all trials that are valid, by server, in the order of the experiment."""
     experiment = run.manifest.experiment
