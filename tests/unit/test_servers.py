@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -35,6 +36,7 @@ from sixbench.store.manifest_json import manifest_from_json, manifest_to_json
 
 V4, V6 = "203.0.113.1", "2001:db8:1::1"
 NAMES = {"www.example.org": {"A": [V4], "AAAA": [V6]}}
+TIMEOUT_S = 20
 BOTH = "IPv6 from here is native; IPv4 from here is native."
 
 
@@ -470,6 +472,25 @@ def test_the_agent_has_time_for_the_rests_of_a_server() -> None:
     # Each object may be 1 MiB, of which 64 KiB come in a second, and sixteen requests may wait for the same address.
     assert max(waits_ns) >= 20 * (10 + 16) * 10**9
     assert min(waits_ns) >= (10 + 16 + 16 * 2) * 10**9
+
+
+def test_an_interrupted_survey_waits_for_no_server() -> None:
+    go_on, waited = threading.Event(), []
+
+    class Agent(RecordedAgent):
+        def answer(self, request: Any, *, timeout_s: float = 30.0) -> Any:
+            if request.op == "resolve" and request.name == "first.example":
+                raise KeyboardInterrupt
+            if request.op == "resolve":
+                waited.append(go_on.wait(TIMEOUT_S))
+            return super().answer(request)
+
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            take_survey(cast(Any, Agent(names=NAMES)), experiment("first.example", "www.example.org"))
+        assert not waited
+    finally:
+        go_on.set()
 
 
 def test_an_address_with_a_route_is_pinned_before_one_without() -> None:

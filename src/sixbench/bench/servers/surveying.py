@@ -3,8 +3,9 @@ offers; and after the last trial, whether a name has other addresses now."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
 
@@ -61,10 +62,22 @@ class _Resolved:
     announced: tuple[str, ...] = ()
 
 
+@contextmanager
+def _threads() -> Iterator[ThreadPoolExecutor]:
+    """Threads that ask servers. Nobody waits for them after an error or Ctrl-C: they end with the agent."""
+    pool = ThreadPoolExecutor(max_workers=AT_ONCE)
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
+
+
 def take_survey(agent: Agent, experiment: Experiment) -> Survey:
     """The vantage point and the servers of an experiment. Raises `AgentError`."""
     families = tuple(dict.fromkeys(path.family for path in experiment.paths))
-    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+    with _threads() as pool:
         resolved = list(pool.map(lambda server: _resolve(agent, server, experiment, families), experiment.servers))
         towards = [
             address for item in resolved for entry in item.addresses.values() for address in entry[:MOST_ADDRESSES]
@@ -93,7 +106,7 @@ def look_again(agent: Agent, experiment: Experiment, survey: Survey) -> Survey:
     `AgentError`."""
     families = tuple(dict.fromkeys(path.family for path in experiment.paths))
     named = {server.label: server for server in experiment.servers if not server.is_address}
-    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+    with _threads() as pool:
         read = list(pool.map(lambda server: with_readings(agent, server), survey.servers))
     servers = []
     for surveyed in read:
