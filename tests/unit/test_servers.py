@@ -475,13 +475,15 @@ def test_the_agent_has_time_for_the_rests_of_a_server() -> None:
 
 
 def test_an_interrupted_survey_waits_for_no_server() -> None:
-    go_on, waited = threading.Event(), []
+    begun, go_on, waited = threading.Event(), threading.Event(), []
 
     class Agent(RecordedAgent):
         def answer(self, request: Any, *, timeout_s: float = 30.0) -> Any:
             if request.op == "resolve" and request.name == "first.example":
+                begun.wait(TIMEOUT_S)
                 raise KeyboardInterrupt
             if request.op == "resolve":
+                begun.set()
                 waited.append(go_on.wait(TIMEOUT_S))
             return super().answer(request)
 
