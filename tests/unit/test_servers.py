@@ -818,6 +818,8 @@ def test_a_list_of_servers(tmp_path: Path) -> None:
     file = tmp_path / "servers.txt"
     file.write_text("# mine\nwww.example.org\n\nns1.example.net:853 # a resolver\n")
     assert [server.label for server in read_list(file)] == ["www.example.org", "ns1.example.net:853"]
+    file.write_bytes(b"\xef\xbb\xbfwww.example.org\r\n")
+    assert [server.label for server in read_list(file)] == ["www.example.org"]
     file.write_text("www.example.org\n10.0.0.0/8\n")
     with pytest.raises(UsageError, match=r"servers\.txt:2: "):
         read_list(file)

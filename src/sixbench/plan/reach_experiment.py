@@ -134,7 +134,7 @@ def read_list(file: Path, *, mine: bool = False) -> list[Server]:
     if len(content) > MAX_LIST_BYTES:
         raise UsageError(f"{file} has more than {MAX_LIST_BYTES} bytes; give a list of servers, one a line")
     servers = []
-    for number, line in enumerate(content.decode(errors="replace").splitlines(), start=1):
+    for number, line in enumerate(content.decode("utf-8-sig", errors="replace").splitlines(), start=1):
         text = line.partition("#")[0].strip()
         if text:
             servers.append(server_of(text, mine=mine, where=f"{file}:{number}: "))
