@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import Any, ClassVar
 
 from sixbench.agent.requests import (
@@ -31,7 +32,10 @@ class RecordedAgent:
         outcomes: those of attempts.
         rtt_ns: the round trip to an address, in the order in which it is asked for.
         interfaces: by address, the interface that leads there; none: no route.
+        routes_by: by address, the interface of the route, where it is another than the one that has the source.
+        owner: the interface that has the addresses.
         kinds: the kernel's kinds of interfaces.
+        proxies: variables that name one.
         prefixes: those of a NAT64.
         drops_too_big: whether the path MTU is 1480 bytes, and no Packet Too Big comes.
         cannot: operations that the kernel refuses.
@@ -41,8 +45,11 @@ class RecordedAgent:
     outcomes: dict[tuple[str, str], str] = field(default_factory=dict)
     rtt_ns: Callable[[str], int] = lambda address: 10 * MS
     interfaces: dict[str, str | None] = field(default_factory=dict)
+    routes_by: dict[str, str] = field(default_factory=dict)
+    owner: str = "eth0"
     kinds: dict[str, str] = field(default_factory=dict)
     sources: dict[int, str] = field(default_factory=lambda: {4: "198.51.100.7", 6: "2001:db8:7::7"})
+    proxies: list[str] = field(default_factory=list)
     prefixes: list[str] = field(default_factory=list)
     cannot: set[str] = field(default_factory=set)
     statuses: dict[str, int] = field(default_factory=dict)
@@ -53,6 +60,9 @@ class RecordedAgent:
     def answer(self, request: Any, *, timeout_s: float = 30.0) -> Any:
         """The answer in its form. Raises `AgentError`."""
         self.asked.append(request)
+        address = getattr(request, "address", None)
+        if address is not None and (ip_address(address).is_unspecified or ip_address(address).is_multicast):
+            raise AgentError("bad-params", f"`address` {address} is not that of one host")
         if request.op in self.cannot:
             raise AgentError("system", f"{request.op}: the kernel allows no such socket; set net.ipv4.ping_group_range")
         return request.read(self._answers[type(request)](self, request))
@@ -74,22 +84,26 @@ class RecordedAgent:
         return {"resolver": {"address": "192.0.2.53", "port": 53}, "answers": answers}
 
     def _vantage(self, request: VantageRequest) -> dict[str, Any]:
+        if len(request.towards or []) > 256:
+            raise AgentError("bad-params", "`towards` must be from 0 to 256")
         routes = []
         for address in request.towards or []:
             interface = self.interfaces.get(address, "eth0")
             route: dict[str, Any] = {"towards": address, "outcome": "no-route"}
             if interface is not None:
                 source = self.sources[6 if ":" in address else 4]
-                route = {"towards": address, "outcome": "route", "interface": interface, "source": source}
+                by = self.routes_by.get(address, interface)
+                route = {"towards": address, "outcome": "route", "interface": by, "source": source}
             routes.append(route)
         return {
             "addresses": [
-                {"interface": "eth0", "address": address, "prefix_bits": 64, "kind": "global"}
+                {"interface": self.owner, "address": address, "prefix_bits": 64, "kind": "global"}
                 for address in self.sources.values()
             ],
             "interfaces": [{"interface": name, "kind": kind} for name, kind in self.kinds.items()],
             "routes": routes,
             "nat64": {"outcome": "answered", "prefixes": self.prefixes},
+            "proxies": self.proxies,
         }
 
     def _local(self, address: str) -> dict[str, Any]:
@@ -108,9 +122,13 @@ class RecordedAgent:
         reply: dict[str, Any] = {"outcome": outcome}
         if outcome == "answered":
             reply["rtt_ns"] = self.rtt_ns(request.address)
-        return {"replies": [reply | {"sequence": number} for number in range(request.count or 1)], "strays": 0}
+        return {"replies": [reply | {"sequence": number} for number in range(request.count or 1)], "strays": 0} | (
+            self._local(request.address)
+        )
 
     def _application(self, request: ApplicationRequest) -> dict[str, Any]:
+        if request.server_name is None:
+            raise AgentError("bad-request", "missing field `server_name`")
         key = request.workload if request.version is None else f"{request.workload} {request.version}"
         outcome = self.outcomes.get((key, request.address), "answered")
         attempt: dict[str, Any] = {"outcome": outcome, **self._local(request.address)}

@@ -193,7 +193,7 @@ def test_an_icmp_error_of_a_router_is_told_with_its_sender(internet: Internet) -
     with_dead_ipv6(internet, "prohibit")
     run = internet.reach(NAME, "--workload", "tcp-connect")
     assert (
-        f"IPv6 to {NAME} ({DEAD}) fails by tcp-connect: unreachable in 3 of 3 (ICMP type 1 code 1 from" in run["text"]
+        f"IPv6 to {NAME} ({DEAD}) fails by tcp-connect: unreachable in 3 of 3 (ICMPv6 type 1 code 1 from" in run["text"]
     )
 
 
@@ -227,7 +227,10 @@ def test_look_ups_that_time_out_are_named(internet: Internet) -> None:
     internet.zone({NAME: {"A": [internet.address(4)], "AAAA": None}})
     run = internet.reach(NAME, "--workload", "tcp-connect", "--workload", "dns")
     assert f"The look-up of the AAAA records of {NAME} is not answered." in run["text"]
-    assert f"IPv6 to {NAME} fails by dns: look-ups unanswered in 3 of 3" in run["text"]
+    assert (
+        f"Look-ups of the AAAA records of {NAME} fail: unanswered in 3 of 3, while those of its A records"
+        in run["text"]
+    )
     assert statuses(run, "tcp-connect") == {"ipv4": {"ok"}}
 
 

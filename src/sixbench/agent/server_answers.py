@@ -108,6 +108,7 @@ class PingAnswer(Form):
     """Echo requests, and what came besides their answers."""
 
     source: Name = ABSENT
+    interface: Name = ABSENT
     replies: Annotated[list[EchoReply], Field(max_length=MOST_ATTEMPTS)]
     strays: Natural = ABSENT
     duplicates: Natural = ABSENT

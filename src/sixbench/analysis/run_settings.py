@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 LEFT_OUT = {"text", "file", "description", "title", "notes"}
 """Keys of an experiment that only describe it, and do not change results."""
 
+MEASURED = {"lookup_ns", "now", "routes", "path_mtus"}
+"""Keys of a server in a family that are results, and no settings."""
+
 
 def check_comparable(old: Run, new: Run) -> None:
     """Raises `UsageError` where times or results of the runs mean different things."""
@@ -44,14 +47,32 @@ def differing_settings(old: Run, new: Run) -> list[DifferingSetting]:
 def _recorded_settings(run: Run) -> dict[str, Any]:
     data = manifest_to_json(run.manifest)
     experiment = {name: value for name, value in data["experiment"].items() if name not in LEFT_OUT}
+    environment = data["environment"]
+    if "survey" in environment:
+        environment = environment | {"survey": _of_survey(environment["survey"])}
     return {
-        **data["environment"],
+        **environment,
         "guests": data.get("guests", {}),
         "workers": {name: worker["environment"] for name, worker in data.get("workers", {}).items()},
         "quick": data.get("quick"),
         "state": data.get("state"),
         "experiment": experiment,
     }
+
+
+def _of_survey(survey: dict[str, Any]) -> dict[str, Any]:
+    """The survey by server, without its results: times, and routers that differ from one reading to the next."""
+    servers = {
+        server["label"]: server
+        | {
+            "families": {
+                name: {key: value for key, value in entry.items() if key not in MEASURED}
+                for name, entry in server["families"].items()
+            }
+        }
+        for server in survey["servers"]
+    }
+    return survey | {"servers": servers}
 
 
 def _leaves(data: Any, name: str = "") -> Iterator[tuple[str, str]]:

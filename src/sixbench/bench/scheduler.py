@@ -170,6 +170,7 @@ class _Loop:
                 observer=self.observer,
                 presence=self.open_run.presence,
                 directory=self.writer.identity,
+                done=self.open_run.done,
             )
         return TrialRunner(
             experiment=self.experiment,

@@ -48,6 +48,8 @@ def print_fragments(request: FragmentsRequest, *, as_json: bool) -> None:
     if policy is None:
         raise UsageError(f"--df {request.df}: there are {', '.join(POLICIES)}")
     loaded = load_experiment(request.experiment, request.changes)
+    if loaded.servers:
+        raise UsageError(f"{request.experiment} has servers, and the network to these is not known; give it a topology")
     tables = []
     for index in range(len(loaded.topologies)):
         for path in _named(loaded, request.paths):

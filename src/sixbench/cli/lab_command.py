@@ -99,6 +99,8 @@ def _blueprint(file: str, name: str | None) -> tuple[Blueprint, ExperimentPath |
     if name is None:
         return Blueprint(topology=read_topology_only(source)), None, source
     experiment = load_experiment(file)
+    if experiment.servers:
+        raise UsageError(f"{file} has servers, and no network that could be built; see sixbench plan {file}")
     path = next((path for path in experiment.paths if path.name == name), None)
     if path is None:
         names = ", ".join(path.name for path in experiment.paths)

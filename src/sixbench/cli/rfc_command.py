@@ -136,6 +136,8 @@ def _designed(request: RfcRequest) -> tuple[Experiment, Procedure]:
         sizes = [parse_size(size) for size in request.frame_sizes]
     except ValueError as error:
         raise UsageError(f"--frame: {error}") from None
+    if loaded.servers:
+        raise UsageError(f"{request.experiment} has servers, and a tester needs a network; give it a topology")
     if loaded.kernels:
         raise UsageError(
             f"{request.experiment} runs in emulated machines, whose clock a tester cannot use; leave out its kernels"

@@ -11,6 +11,7 @@ from .quoting import visible
 _LABEL = "[0-9A-Za-z_]([0-9A-Za-z_-]{0,61}[0-9A-Za-z_])?"
 _HOST_NAME = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(\.{_LABEL})*\.?")
 """RFC 1123 section 2.1: labels of at most 63 letters, digits and dashes. Names of private networks have underscores."""
+_BROADCAST = IPv4Address("255.255.255.255")
 
 
 def read_address(text: str, option: str) -> IPv4Address | IPv6Address:
@@ -32,6 +33,21 @@ def _hint(text: str, option: str) -> str:
     return f"; give the address alone, as {option} {address}" + (
         f", and the port with --port {port}" if inner != text.strip("[]") else ""
     )
+
+
+def why_no_single_host(text: str) -> str | None:
+    """The reason why no packet can go to one host by an address, in words; None: it can, or the text is no address."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        return f"{address} stands for an IPv4 address"
+    if address.is_unspecified or address == _BROADCAST:
+        return f"{address} is the address of no host"
+    if address.is_multicast:
+        return f"{address} is the address of a group"
+    return None
 
 
 def why_no_host(text: str) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 
-from .addresses import why_no_host
+from .addresses import why_no_host, why_no_single_host
 from .parameter import Scalar
 from .quoting import visible
 
@@ -14,6 +14,8 @@ SERVER_COLUMN = "server"
 """The column of the level that names the server of a combination."""
 DEFAULT_PORT = 443
 """The port of TLS, HTTP and QUIC (RFC 9110 section 4.2.2)."""
+TOO_MANY, UNAVAILABLE = 429, 503
+"""The statuses by which a server asks to be left alone (RFC 6585 section 4, RFC 9110 section 15.6.4)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +88,7 @@ def addresses_in(name: str) -> dict[int, str]:
     by_family: dict[int, str] = {}
     for part in name.split(","):
         try:
-            address = ip_address(part.partition("%")[0])
+            address = ip_address(part)
         except ValueError:
             return {}
         by_family[address.version] = part
@@ -96,9 +98,16 @@ def addresses_in(name: str) -> dict[int, str]:
 def why_no_server(name: str) -> str | None:
     """The reason why a text names no server, in words; None: it does."""
     parts = name.split(",")
-    wrong = next((why for part in parts if (why := why_no_host(part)) is not None), None)
+    wrong = next((why for part in parts if (why := _why_no_end(part)) is not None), None)
     if wrong is not None or len(parts) == 1:
         return wrong
     if len(parts) > 2 or len(addresses_in(name)) != 2:
         return f'"{visible(name)}" is not two addresses, one of each family'
     return None
+
+
+def _why_no_end(part: str) -> str | None:
+    wrong = why_no_host(part)
+    if wrong is None and "%" in part:
+        return f'"{visible(part)}" names an interface, by which no server is reached'
+    return wrong or why_no_single_host(part)

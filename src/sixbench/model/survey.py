@@ -8,9 +8,10 @@ from typing import Literal
 
 from .topology import Family
 
-PathKind = Literal["native", "6to4", "teredo", "tunnel", "nat64", "clat", "vpn"]
-"""The carrier of the packets of a family from this machine. `tunnel`: a device of the kind sit, as 6rd has one. `clat`:
-IPv4 is translated to IPv6 on this machine or next to it (RFC 6877)."""
+PathKind = Literal["native", "6to4", "teredo", "tunnel", "nat64", "clat", "vpn", "ppp"]
+"""The carrier of the packets of a family from this machine. `native`: this machine knows of no other one. `tunnel`: a
+device of a tunnel's kind, as 6rd and DS-Lite have. `clat`: IPv4 is translated to IPv6 on this machine or next to it
+(RFC 6877). `ppp`: a link by PPP, which both PPPoE and VPNs have."""
 
 WELL_KNOWN_PREFIX = IPv6Network("64:ff9b::/96")
 """RFC 6052 section 2.1."""
@@ -19,7 +20,7 @@ _6TO4, _TEREDO = IPv6Network("2002::/16"), IPv6Network("2001::/32")
 _CLAT = ip_network("192.0.0.0/29")
 """RFC 7335."""
 _TUNNELS = frozenset({"sit", "ip6tnl", "ipip", "gre", "ip6gre"})
-_VPNS = frozenset({"wireguard", "tun", "ppp", "xfrm", "vti", "vti6"})
+_VPNS = frozenset({"wireguard", "tun", "xfrm", "vti", "vti6"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,11 +96,12 @@ class ServerAddresses:
         addresses: all that its name has, in the order in which the resolver gave them.
         outcomes: what became of a first attempt to each of them that was tried.
         address: the one that the trials go to. None: there is none.
-        source, interface: of the route to it. None: there is no route.
+        source: the address of this machine that packets to it have. None: there is no route.
+        interface: the one that has the source.
         kind: what carries the packets there.
         lookup: what became of the look-up; None: there was no name.
         lookup_ns: how long it took.
-        now: the addresses at the end of the run. None: it was not looked.
+        now: the addresses at the end of the run. None: it was not looked, or the look-up failed.
         routes, path_mtus: readings before the first trial and after the last.
     """
 
@@ -180,7 +182,8 @@ def path_kind(
     if is_translated(address, nat64_prefixes):
         return "nat64"
     local = None if source is None else ip_address(source.partition("%")[0])
-    if isinstance(local, IPv4Address) and local in _CLAT:
+    # The range is that of a B4, too, whose packets leave by a tunnel (RFC 7335 section 4).
+    if isinstance(local, IPv4Address) and local in _CLAT and interface_kind not in _TUNNELS:
         return "clat"
     if isinstance(local, IPv6Address) and local in _TEREDO:
         return "teredo"
@@ -188,4 +191,6 @@ def path_kind(
         return "6to4"
     if interface_kind in _VPNS:
         return "vpn"
+    if interface_kind == "ppp":
+        return "ppp"
     return "tunnel" if interface_kind in _TUNNELS else "native"

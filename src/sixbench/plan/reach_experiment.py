@@ -18,11 +18,10 @@ from .size_limits import MAX_TRIALS
 REACH = "reach"
 """The name of each such experiment."""
 
-WORKLOADS: tuple[Any, ...] = ("dns", "ping", "tcp-connect", "tls", {"http": {"version": ["1.1", "2", "3"]}})
+HTTP_VERSIONS = ["1.1", "2", "3"]
+WORKLOADS = ("dns", "ping", "tcp-connect", "tls", "http")
 """The workloads of servers of the web and of others. The survey before the first trial leaves out those that a server
 does not offer."""
-_COMBINATIONS = 7
-"""The combinations of a server with these workloads."""
 FEWEST_BLOCKS = 5
 MOST_BLOCKS = 1000
 TIME = "2min"
@@ -41,7 +40,7 @@ class ReachOptions:
 
     Attributes:
         servers: in the order in which they were named.
-        workloads: None: `WORKLOADS`.
+        workloads: names; None: `WORKLOADS`. That of HTTP is measured by each version.
         blocks: exactly this many; None: as many as the time allows.
         until: `decided`, or None.
         time: the longest time, as a file has it; None: the usual one.
@@ -55,6 +54,11 @@ class ReachOptions:
     until: str | None = None
     time: str | None = None
     seed: int | None = None
+
+    @property
+    def chosen_workloads(self) -> tuple[str, ...]:
+        """The names of the workloads."""
+        return WORKLOADS if self.workloads is None else self.workloads
 
 
 def text_of(options: ReachOptions) -> str:
@@ -73,7 +77,9 @@ def text_of(options: ReachOptions) -> str:
         data["resolver"] = options.resolver
     if options.hides_addresses:
         data["hide-addresses"] = True
-    data["workloads"] = list(WORKLOADS if options.workloads is None else options.workloads)
+    data["workloads"] = [
+        {"http": {"version": HTTP_VERSIONS}} if name == "http" else name for name in options.chosen_workloads
+    ]
     data["blocks"] = blocks
     data["statistics"] = {"margin": MARGIN}
     if options.seed is not None:
@@ -84,8 +90,8 @@ def text_of(options: ReachOptions) -> str:
 
 def _most_blocks(options: ReachOptions) -> int:
     """As many blocks as an experiment may have with so many servers."""
-    workloads = len(options.workloads) if options.workloads is not None else _COMBINATIONS
-    return max(FEWEST_BLOCKS, min(MOST_BLOCKS, MAX_TRIALS // (2 * workloads * len(options.servers))))
+    combinations = sum(len(HTTP_VERSIONS) if name == "http" else 1 for name in options.chosen_workloads)
+    return max(FEWEST_BLOCKS, min(MOST_BLOCKS, MAX_TRIALS // (2 * combinations * len(options.servers))))
 
 
 def _written(server: Server) -> Any:
@@ -128,7 +134,7 @@ def read_list(file: Path, *, mine: bool = False) -> list[Server]:
     if len(content) > MAX_LIST_BYTES:
         raise UsageError(f"{file} has more than {MAX_LIST_BYTES} bytes; give a list of servers, one a line")
     servers = []
-    for number, line in enumerate(content.decode(errors="replace").splitlines(), start=1):
+    for number, line in enumerate(content.decode("utf-8-sig", errors="replace").splitlines(), start=1):
         text = line.partition("#")[0].strip()
         if text:
             servers.append(server_of(text, mine=mine, where=f"{file}:{number}: "))

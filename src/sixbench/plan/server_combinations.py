@@ -37,13 +37,14 @@ def expand_to_servers(
         if any(factors.by_key[key].column == SERVER_COLUMN for key in keys):
             reader.problem(template.path, "a factor cannot be called server, which is the servers' own; rename it")
             continue
+        is_paced = False
         for server in servers:
             if not _goes_to(reader, template, server, servers):
                 continue
             for assignment in factors.assignments(keys):
                 params = _with_defaults(template, template.given(assignment))
                 check_workload(reader, template, params, families)
-                _check_pace(reader, template, params, server)
+                is_paced = is_paced or _check_pace(reader, template, params, server)
                 _check_limits(reader, template, params)
                 levels = {factors.by_key[key].column: assignment[key] for key in keys}
                 combinations.append(
@@ -105,16 +106,17 @@ def _with_defaults(template: WorkloadTemplate, given: dict[str, Scalar]) -> dict
     return dict(template.kind.to_servers.defaults) | given
 
 
-def _check_pace(reader: Reader, template: WorkloadTemplate, params: dict[str, Scalar], server: Server) -> None:
-    """Notes echo requests that would come too fast to a server of others."""
+def _check_pace(reader: Reader, template: WorkloadTemplate, params: dict[str, Scalar], server: Server) -> bool:
+    """Notes echo requests that would come too fast to a server of others. True: it did."""
     use = template.kind.to_servers
     least_ns = None if use is None else use.least_interval_ns
     if least_ns is None or server.mine or int(params[ping.PROBE_INTERVAL.column]) >= least_ns:
-        return
+        return False
     reader.problem(
         template.place_of(ping.PROBE_INTERVAL.name),
         f"{server.name} gets an echo request each 200ms at most; give interval: 200ms, or mine: true if it is yours",
     )
+    return True
 
 
 def _check_limits(reader: Reader, template: WorkloadTemplate, params: dict[str, Scalar]) -> None:

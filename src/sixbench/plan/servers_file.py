@@ -8,6 +8,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from ..mechanisms.internet import INTERNET4, INTERNET6
+from ..model.addresses import why_no_single_host
 from ..model.parameter import Parameter, Scalar
 from ..model.path import Path
 from ..model.quoting import shown
@@ -52,10 +53,15 @@ def _host(value: object) -> Scalar:
 
 
 def _address(value: object) -> Scalar:
+    text = str(value)
     try:
-        return str(ip_address(str(value)))
+        address = ip_address(text)
     except ValueError:
         raise ValueError(f"resolver must be an IP address, not {shown(value)}") from None
+    wrong = why_no_single_host(text)
+    if wrong is not None or "%" in text:
+        raise ValueError(f"resolver must be the address of one host, without an interface, not {shown(value)}")
+    return str(address)
 
 
 HOST_NAME = Parameter(

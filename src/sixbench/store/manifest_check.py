@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
@@ -15,15 +16,15 @@ from ..model.bypass import Bypass
 from ..model.calibration import Calibration
 from ..model.emulation import ChosenPackets, GilbertElliott, Impairments
 from ..model.experiment import Combination, Experiment
-from ..model.form import MOST
+from ..model.form import MAX_NAME, MOST
 from ..model.framing import is_framing
 from ..model.identifiers import NAME
 from ..model.kernels import COLUMN
 from ..model.metric import METRICS
 from ..model.path import Path
 from ..model.procedure import PROFILES, TEST_LEVEL, Procedure
-from ..model.quoting import shown, visible
-from ..model.server import SERVER_COLUMN
+from ..model.quoting import listed, shown, visible
+from ..model.server import SERVER_COLUMN, why_no_server
 from ..model.survey import Survey, family_name
 from ..model.topology import MAX_MTU, Topology
 from ..model.workloads import WORKLOADS
@@ -31,6 +32,9 @@ from .manifest import Environment, Manifest, WorkerMachine
 
 MAX_BLOCKS = 10**6
 MAX_REPEATS = 10**3
+MAX_OF_SURVEY = 10_000
+"""The longest list of a survey: an agent tells no more."""
+FAMILY_NAMES = frozenset({family_name(4), family_name(6)})
 MAX_TEXT = 2**24
 """The longest text, in characters. An experiment file is the longest."""
 
@@ -79,13 +83,19 @@ def problems_of(manifest: Manifest) -> Iterator[str]:
     yield from _of_experiment(manifest.experiment)
     if manifest.environment.survey is not None:
         yield from _of_survey(manifest.environment.survey, manifest.experiment)
+    elif manifest.experiment.servers:
+        yield "it goes to servers, and has no survey of them"
     if manifest.procedure is not None:
         yield from _of_procedure(manifest.procedure, manifest.experiment)
 
 
 def _of_survey(survey: Survey, experiment: Experiment) -> Iterator[str]:
-    """That trials go to servers of which nothing was found out."""
+    """Texts that no report can show, and that trials go to servers of which nothing was found out."""
+    yield from _of_texts(asdict(survey))
     families = {server.label: set(server.families) for server in survey.servers}
+    for name, names in families.items():
+        if not names <= FAMILY_NAMES:
+            yield f"the survey has other families of {visible(shown(name))} than {listed(sorted(FAMILY_NAMES))}"
     yield from (f"the survey has {shown(name)} twice" for name in _repeated(server.label for server in survey.servers))
     for combination in experiment.combinations:
         label = combination.levels.get(SERVER_COLUMN)
@@ -93,6 +103,22 @@ def _of_survey(survey: Survey, experiment: Experiment) -> Iterator[str]:
         if not isinstance(label, str) or not wanted <= families.get(label, set()):
             yield f"the survey lacks {visible(shown(label))}, to which {combination.name} goes"
             return
+
+
+def _of_texts(survey: Any) -> Iterator[str]:
+    """The first text of a survey that cannot be shown, and the first list that is too long."""
+    level = [survey]
+    while level:
+        whole = level.pop()
+        parts = [*whole, *whole.values()] if isinstance(whole, dict) else list(whole)
+        if len(parts) > MAX_OF_SURVEY:
+            yield f"the survey has a list of {len(parts)} items"
+            return
+        for part in parts:
+            if isinstance(part, str) and (len(part) > MAX_NAME * 10 or not part.isprintable()):
+                yield f"the survey has the text {visible(shown(part))}"
+                return
+        level += [part for part in parts if isinstance(part, (dict, list, tuple))]
 
 
 def problems_of_worker(name: str, worker: WorkerMachine) -> Iterator[str]:
@@ -195,6 +221,27 @@ def _of_experiment(experiment: Experiment) -> Iterator[str]:
         yield from (f"topologies.{index}: {problem}" for problem in _of_topology(topology, experiment.between))
     for combination in experiment.combinations:
         yield from (f"{combination.name}: {problem}" for problem in _of_combination(combination, experiment))
+    if experiment.servers:
+        yield from _of_servers(experiment)
+
+
+def _of_servers(experiment: Experiment) -> Iterator[str]:
+    """That servers are none, or that combinations ask of them what they cannot be asked."""
+    for server in experiment.servers:
+        wrong = why_no_server(server.name)
+        if wrong is not None or not 0 < server.port < 2**16:
+            yield f"a server has the name {visible(shown(server.name))} and the port {server.port}"
+            return
+    labels = {server.label for server in experiment.servers}
+    for combination in experiment.combinations:
+        label, workload = combination.levels.get(SERVER_COLUMN), combination.workload
+        if label not in labels:
+            yield f"{combination.name}: its server is {visible(shown(label))}, which the experiment lacks"
+            return
+        use = None if workload.kind not in WORKLOADS else WORKLOADS[workload.kind].to_servers
+        if use is None or not use.defaults.keys() <= workload.params.keys():
+            yield f"{combination.name}: {shown(workload.kind)} with its parameters goes to no server"
+            return
 
 
 def _of_statistics(experiment: Experiment) -> Iterator[str]:
@@ -251,8 +298,6 @@ def _of_combination(combination: Combination, experiment: Experiment) -> Iterato
     yield from (f"{column} is not a time" for column in wrong_times)
     names = [path.name for path in experiment.paths]
     yield from (f"it goes over no path {shown(name)}" for name in combination.paths if name not in names)
-    if experiment.servers and all(combination.levels.get(SERVER_COLUMN) != item.label for item in experiment.servers):
-        yield f"its server is {shown(combination.levels.get(SERVER_COLUMN))}, which the experiment lacks"
     known = range(max(1, len(experiment.topologies)))
     for index in (combination.topology, *combination.topology_by_path.values()):
         if index not in known:

@@ -296,8 +296,8 @@ class _Sweep:
             return
         if self.attempts[job.block] >= MOST_ATTEMPTS:
             raise CapabilityError(
-                f"block {job.block} was handed out {MOST_ATTEMPTS} times, and its outcome never came, the last time because "
-                f"{loss}; see the output of the workers"
+                f"block {job.block} was handed out {MOST_ATTEMPTS} times, and its outcome never came, the last time "
+                f"because {loss}; see the output of the workers"
             )
         self.report(f"block {job.block} is measured once more, because {loss}")
 

@@ -62,7 +62,7 @@ class ApplicationRequest(Request[ApplicationAnswer], op="application"):
     workload: str
     address: str
     port: int
-    server_name: str | None = None
+    server_name: str
     version: str | None = None
     path: str | None = None
     roots: Any = None

@@ -11,8 +11,8 @@ from ...agent.requests import HopsRequest, PathMtuRequest
 from ...model.errors import AgentError
 from ...model.survey import PathMtuReading, RouteReading, ServerAddresses, SurveyedServer
 
-HOPS_S, PATH_MTU_S = 300.0, 120.0
-"""Longest times of the agent for each."""
+HOPS_S, PATH_MTU_S = 300.0, 300.0
+"""Longest times of the agent for each, with the attempts of other requests at the same address before it."""
 HOP_TIMEOUT_NS = 1_000_000_000
 PROBES_BY = ("icmp", "udp")
 """The kinds of probes of the path MTU, in the order in which they are tried: the first that is answered counts."""
@@ -28,12 +28,17 @@ def _read(agent: Agent, entry: ServerAddresses, mine: bool) -> ServerAddresses:
     if not entry.is_reachable or entry.address is None:
         return entry
     route = _route(agent, entry.address)
-    mtus = [_path_mtu(agent, entry.address, by, mine) for by in PROBES_BY]
-    answered = [mtu for mtu in mtus if mtu is not None and mtu.outcome == "answered"]
+    mtus: list[PathMtuReading] = []
+    for by in PROBES_BY:
+        mtu = _path_mtu(agent, entry.address, by, mine)
+        mtus += [] if mtu is None else [mtu]
+        if mtu is not None and mtu.outcome == "answered":
+            mtus = [mtu]
+            break
     return replace(
         entry,
         routes=(*entry.routes, *([] if route is None else [route])),
-        path_mtus=(*entry.path_mtus, *(answered[:1] or [mtu for mtu in mtus if mtu is not None][:1])),
+        path_mtus=(*entry.path_mtus, *mtus[:1]),
     )
 
 

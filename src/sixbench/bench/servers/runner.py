@@ -4,6 +4,7 @@ scheduler."""
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ...agent import Agent, AgentHub
@@ -19,7 +20,7 @@ from ...plan.measure_experiment import LOCAL
 from ..other_runs import Presence
 from ..record import TrialTask, blank_record
 from ..trial import Outcome
-from .hiding import Hiding, hidden_survey
+from .hiding import Hiding, HidingNothing, hidden_survey
 from .probes import PROBERS
 from .probes.prober import FailureCount, Probed, ProbedServer
 from .surveying import look_again, vantage_of
@@ -31,6 +32,7 @@ class ServerRunner:
 
     Attributes:
         survey: the addresses that are pinned for the run.
+        done: the records of trials before a run goes on.
         presence: this run among others of the machine, for the records; None: nobody knows of others.
         directory: where a page can look at this run, by device and inode; None: nowhere on this machine.
     """
@@ -41,10 +43,14 @@ class ServerRunner:
     observer: Observer
     presence: Presence | None
     directory: tuple[int, int] | None
+    done: Sequence[TrialRecord] = ()
     failures: FailureCount = field(default_factory=FailureCount)
     _agent: Agent | None = None
     _hiding: Hiding | None = None
     _warm: set[tuple[Agent, str]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.failures.recount(self.done)
 
     def run(self, planned: PlannedTrial, sequence: int) -> tuple[Outcome, int | None]:
         """A trial, and how long it took. Raises `AgentError` where no agent can be started."""
@@ -74,9 +80,13 @@ class ServerRunner:
         try:
             agent = self._living()
             survey = look_again(agent, self.experiment, self.survey)
+            if not self.experiment.hides_addresses:
+                return survey
+            hiding = self._hiding_of(agent)
+            hiding.learn(_addresses(agent))
         except AgentError:
             return None
-        return hidden_survey(survey, self._hiding_of(agent)) if self.experiment.hides_addresses else survey
+        return hidden_survey(survey, hiding)
 
     def _warm_up(self, agent: Agent, trial: TrialTask, target: ProbedServer) -> None:
         """One attempt that does not count, the first time that this agent does a workload: its code is read from the
@@ -89,8 +99,7 @@ class ServerRunner:
     def _hiding_of(self, agent: Agent) -> Hiding:
         """The addresses to hide, which the survey of the manifest no longer has. Raises `AgentError`."""
         if self._hiding is None:
-            vantage = vantage_of(agent.answer(VantageRequest(ask_nat64=False)))
-            self._hiding = Hiding(item.address for item in vantage.addresses)
+            self._hiding = Hiding(_addresses(agent))
         return self._hiding
 
     def _living(self) -> Agent:
@@ -112,16 +121,22 @@ class ServerRunner:
             mine=surveyed.mine,
             resolver=self.experiment.resolver,
         )
-        hiding = self._hiding_of(agent) if self.experiment.hides_addresses else Hiding([])
+        try:
+            hiding = self._hiding_of(agent) if self.experiment.hides_addresses else HidingNothing()
+        except AgentError as error:
+            text = f"the addresses to hide are not known ({error.code})"
+            return replace(record, status="failed", reasons=[Reason(kind=ReasonKind.AGENT_FAILED, text=text)])
         try:
             self._warm_up(agent, trial, target)
             probed = prober.ask(agent, target, params)
         except AgentError as error:
             reason = Reason(kind=ReasonKind.AGENT_FAILED, text=hiding.text(str(error)))
             return replace(record, status="failed", reasons=[reason])
-        self.failures.note(trial.combination.name, trial.path.name, probed)
+        hiding.learn(probed.sources)
+        if not probed.is_unsent:
+            self.failures.note(trial.combination.name, trial.path.name, probed)
         measured = prober.measurements(params, probed)
-        reasons = [*measured.invalid, *_reasons(probed, entry)]
+        reasons = [*measured.invalid, *_reasons(probed, entry, hiding)]
         status: Status = "invalid" if reasons else "ok"
         client = probed.source or entry.source
         return replace(
@@ -136,12 +151,22 @@ class ServerRunner:
         )
 
 
-def _reasons(probed: Probed, entry: ServerAddresses) -> list[Reason]:
+def _addresses(agent: Agent) -> list[str]:
+    """The addresses that this machine has now. Raises `AgentError`."""
+    vantage = vantage_of(agent.answer(VantageRequest(ask_nat64=False)))
+    return [item.address for item in vantage.addresses]
+
+
+def _reasons(probed: Probed, entry: ServerAddresses, hiding: Hiding) -> list[Reason]:
     """The reasons for which a trial is not what it claims."""
     if not probed.attempts:
         return [Reason(kind=ReasonKind.NOTHING_SENT, text="no attempt was made")]
-    if probed.interface is not None and entry.interface is not None and probed.interface != entry.interface:
-        words = f"packets left by {probed.interface}, and when the run began by {entry.interface}"
+    if probed.is_unsent:
+        because = next((f" ({attempt.reason})" for attempt in probed.attempts if attempt.reason), "")
+        return [Reason(kind=ReasonKind.NOTHING_SENT, text=f"this machine sends nothing there{because}")]
+    interface = probed.interface and hiding.text(probed.interface)
+    if interface is not None and entry.interface is not None and interface != entry.interface:
+        words = f"packets left by {interface}, and when the run began by {entry.interface}"
         return [Reason(kind=ReasonKind.OTHER_PATH, text=words)]
     return []
 

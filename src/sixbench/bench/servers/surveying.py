@@ -3,19 +3,21 @@ offers; and after the last trial, whether a name has other addresses now."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
 
 from ...agent import Agent
 from ...agent.requests import ResolveRequest, VantageRequest
 from ...agent.server_answers import Lookup, RouteAnswer, VantageAnswer
+from ...model.addresses import why_no_single_host
 from ...model.errors import AgentError, CapabilityError
 from ...model.experiment import Combination, Experiment
 from ...model.form import ABSENT
 from ...model.quoting import listed
-from ...model.server import SERVER_COLUMN, Server, ServerUse
+from ...model.server import DEFAULT_PORT, SERVER_COLUMN, Server, ServerUse
 from ...model.survey import (
     LocalAddress,
     ServerAddresses,
@@ -36,6 +38,8 @@ AT_ONCE = 16
 """Servers that are asked at the same time. The agent takes 32 requests."""
 MOST_ADDRESSES = 8
 """Addresses of a name in one family that are tried."""
+MOST_TOWARDS = 256
+"""Addresses to which a request asks for routes (docs/protocol.md)."""
 ALWAYS_NEAR = ("loopback", "link-local")
 """The kinds of addresses that say nothing of the vantage point."""
 OFFERED = frozenset({"answered", "tls", "other-name"})
@@ -58,19 +62,43 @@ class _Resolved:
     announced: tuple[str, ...] = ()
 
 
+@contextmanager
+def _threads() -> Iterator[ThreadPoolExecutor]:
+    """Threads that ask servers. Nobody waits for them after an error or Ctrl-C: they end with the agent."""
+    pool = ThreadPoolExecutor(max_workers=AT_ONCE)
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
+
+
 def take_survey(agent: Agent, experiment: Experiment) -> Survey:
     """The vantage point and the servers of an experiment. Raises `AgentError`."""
     families = tuple(dict.fromkeys(path.family for path in experiment.paths))
-    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+    with _threads() as pool:
         resolved = list(pool.map(lambda server: _resolve(agent, server, experiment, families), experiment.servers))
-        towards = [address for item in resolved for entry in item.addresses.values() for address in entry]
-        answer = agent.answer(
-            VantageRequest(towards=towards or None, resolver=resolver_of(experiment.resolver)), timeout_s=_VANTAGE_S
-        )
+        towards = [
+            address for item in resolved for entry in item.addresses.values() for address in entry[:MOST_ADDRESSES]
+        ]
+        answer = _vantage(agent, list(dict.fromkeys(towards)), experiment.resolver)
         surveying = _Surveying(agent, experiment, answer)
         servers = tuple(pool.map(surveying.server, resolved))
         servers = tuple(pool.map(lambda server: with_readings(agent, server), servers))
     return Survey(vantage=vantage_of(answer), servers=servers, cannot=dict(sorted(surveying.cannot.items())))
+
+
+def _vantage(agent: Agent, towards: Sequence[str], resolver: str | None) -> VantageAnswer:
+    """The vantage point, with the routes to any number of addresses. Raises `AgentError`."""
+    ends = [address for address in towards if why_no_single_host(address) is None]
+    first, rest = ends[:MOST_TOWARDS], ends[MOST_TOWARDS:]
+    answer = agent.answer(VantageRequest(towards=first or None, resolver=resolver_of(resolver)), timeout_s=_VANTAGE_S)
+    routes = list(answer.routes)
+    for begin in range(0, len(rest), MOST_TOWARDS):
+        request = VantageRequest(towards=rest[begin : begin + MOST_TOWARDS], ask_nat64=False)
+        routes += agent.answer(request, timeout_s=_VANTAGE_S).routes
+    return answer.model_copy(update={"routes": routes})
 
 
 def look_again(agent: Agent, experiment: Experiment, survey: Survey) -> Survey:
@@ -78,7 +106,7 @@ def look_again(agent: Agent, experiment: Experiment, survey: Survey) -> Survey:
     `AgentError`."""
     families = tuple(dict.fromkeys(path.family for path in experiment.paths))
     named = {server.label: server for server in experiment.servers if not server.is_address}
-    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+    with _threads() as pool:
         read = list(pool.map(lambda server: with_readings(agent, server), survey.servers))
     servers = []
     for surveyed in read:
@@ -86,10 +114,11 @@ def look_again(agent: Agent, experiment: Experiment, survey: Survey) -> Survey:
         if server is None:
             servers.append(surveyed)
             continue
-        now = _resolve(agent, server, experiment, families).addresses
+        now = _resolve(agent, server, experiment, families)
         changed = {
-            family_name(family): replace(surveyed.families[family_name(family)], now=now.get(family, ()))
-            for family in families
+            family_name(family): replace(surveyed.families[family_name(family)], now=now.addresses.get(family, ()))
+            for family, lookup in now.lookups.items()
+            if lookup is not None and lookup.outcome == "answered"
         }
         servers.append(replace(surveyed, families=surveyed.families | changed))
     return replace(survey, servers=tuple(servers))
@@ -106,7 +135,7 @@ def vantage_of(answer: VantageAnswer) -> Vantage:
         ),
         resolvers=tuple(answer.resolvers or ()),
         nat64_prefixes=() if nat64 is ABSENT else tuple(nat64.prefixes or ()),
-        proxies=tuple(answer.proxies or ()),
+        proxies=tuple(name for name in answer.proxies or () if name.lower() != "no_proxy"),
     )
 
 
@@ -129,7 +158,8 @@ def _resolve(agent: Agent, server: Server, experiment: Experiment, families: Seq
     return _Resolved(
         server=server,
         lookups=lookups,
-        announced=_announced(answers.get(SERVICE)),
+        # The records of a name are about its usual port (RFC 9460 section 9.1).
+        announced=_announced(answers.get(SERVICE)) if server.port == DEFAULT_PORT else (),
         addresses={
             family: tuple(lookup.addresses or ()) if lookup is not None and lookup.outcome == "answered" else ()
             for family, lookup in lookups.items()
@@ -144,6 +174,8 @@ class _Surveying:
         self._agent = agent
         self._experiment = experiment
         self._routes = {route.towards: route for route in vantage.routes}
+        # Attempts tell the interface that has their address. That of the route is loopback to this machine itself.
+        self._owners = {item.address: item.interface for item in reversed(vantage.addresses)}
         self._kinds = {item.interface: item.kind for item in vantage.interfaces or ()}
         self._prefixes = vantage_of(vantage).nat64_prefixes
         self.cannot: dict[str, str] = {}
@@ -156,8 +188,8 @@ class _Surveying:
         """The server as it answers now."""
         server = resolved.server
         combinations = self._combinations.get(server.label, [])
-        firsts = [addresses[0] for addresses in resolved.addresses.values() if addresses]
-        are_private = [ip_address(address.partition("%")[0]).is_private for address in firsts]
+        tried = [address for addresses in resolved.addresses.values() for address in addresses[:MOST_ADDRESSES]]
+        are_private = [ip_address(address.partition("%")[0]).is_private for address in tried]
         mine = server.mine or (bool(are_private) and all(are_private))
         families = {
             family_name(family): self._family(family, resolved, combinations, mine) for family in resolved.addresses
@@ -187,6 +219,9 @@ class _Surveying:
             if self._route(address).outcome in HAS_ROUTE:
                 outcomes[address] = self._attempt(resolved.server, address, family, first, mine)
         pinned = next((address for address, outcome in outcomes.items() if outcome == "answered"), None)
+        pinned = pinned or next(
+            (item for item in addresses[:MOST_ADDRESSES] if self._route(item).outcome in HAS_ROUTE), None
+        )
         pinned = pinned or (addresses[0] if addresses else None)
         route = None if pinned is None else self._route(pinned)
         source = None if route is None or route.outcome not in HAS_ROUTE else route.source
@@ -195,7 +230,7 @@ class _Surveying:
             outcomes=outcomes,
             address=pinned,
             source=source,
-            interface=None if source is None or route is None else route.interface,
+            interface=None if source is None or route is None else self._owners.get(source, route.interface),
             kind="native"
             if pinned is None or route is None
             else path_kind(pinned, source, self._kinds.get(route.interface), self._prefixes),
@@ -226,7 +261,11 @@ class _Surveying:
                 raise
             self.cannot.setdefault(combination.workload.kind, str(error))
             return CANNOT
-        return next((attempt.outcome for attempt in probed.attempts), "silence")
+        if not probed.attempts:
+            return "silence"
+        attempt = probed.attempts[0]
+        status = getattr(attempt, "status", None)
+        return f"status {status}" if status is not None and attempt.outcome == "refused" else attempt.outcome
 
 
 def _announced(lookup: Lookup | None) -> tuple[str, ...]:
@@ -316,7 +355,11 @@ def _demand(key: str) -> tuple[int, str]:
 
 
 def _why_unreachable(surveyed: SurveyedServer) -> str:
-    if not any(entry.addresses for entry in surveyed.families.values()):
+    addresses = [address for entry in surveyed.families.values() for address in entry.addresses]
+    wrong = dict.fromkeys(why_no_single_host(address) for address in addresses)
+    if addresses and None not in wrong:
+        return f"no address of its name leads to a server: {'; '.join(map(str, wrong))}"
+    if not addresses:
         outcomes = dict.fromkeys(entry.lookup for entry in surveyed.families.values() if entry.lookup is not None)
         return f"its name has no address here ({listed(map(str, outcomes))})" if outcomes else "it has no address"
     return "this machine has no route to it"

@@ -12,9 +12,10 @@ from ....agent.server_answers import ApplicationAttempt
 from ....model.errors import AgentError
 from ....model.form import ABSENT
 from ....model.parameter import Parameter, Params
+from ....model.server import TOO_MANY, UNAVAILABLE
 from ....model.workload import TrialMeasurements
 from ....model.workloads import http, quic_connect, tls
-from .prober import REFUSALS, TOO_MANY, UNAVAILABLE, Probed, ProbedServer, Prober, add_times, waits_s
+from .prober import REFUSALS, REST_NS, Probed, ProbedServer, Prober, add_times, waits_s
 
 TIMEOUT_NS = 10_000_000_000
 REST_NS = 40_000_000_000
@@ -32,7 +33,7 @@ def _ask(workload: str, version: Parameter | None, agent: Agent, target: ProbedS
         version=None if version is None else str(version.of(params)),
         address=target.address,
         port=target.server.port,
-        server_name=target.name,
+        server_name=target.name or target.address,
         roots=roots(),
         count=count,
         timeout_ns=timeout_ns,
@@ -101,6 +102,13 @@ def _http(params: Params, probed: Probed, measured: TrialMeasurements) -> None:
     add_times(measured, "page", [attempt.total_ns for attempt in attempts], *_STATISTICS)
     statuses = {attempt.status for attempt in attempts if attempt.status is not ABSENT}
     measured.notes.extend(f"the server answered with status {status}" for status in sorted(statuses) if status >= 400)
+    measured.notes.extend(
+        f"the server answered with status {status}, and the redirection was not followed"
+        for status in sorted(statuses)
+        if 300 <= status < 400
+    )
+    if any(attempt.body_whole is False for attempt in attempts):
+        measured.notes.append("the object goes on beyond 1 MiB, and its time is that of the first MiB")
 
 
 TLS = Prober(workload=tls.KIND.name, ask=partial(_ask, tls.KIND.name, None), summarise=_tls)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ....agent import Agent
@@ -11,19 +11,23 @@ from ....agent.server_answers import ServerAttempt
 from ....model.json_object import JsonObject
 from ....model.parameter import Params
 from ....model.quantity import FAILURES
-from ....model.server import Server
+from ....model.server import TOO_MANY, UNAVAILABLE, Server
 from ....model.topology import Family
+from ....model.trial import TrialRecord
 from ....model.workload import TrialMeasurements
 from ....model.workloads.common import histogram_of
 
 SECOND_NS = 10**9
 PACE_NS = SECOND_NS
 """The shortest time from one connection to the next to a server of others."""
-ROOM_S = 60.0
-"""Time that an agent may take beyond the attempts themselves. The server may rest from earlier ones."""
+REST_NS = 16 * SECOND_NS
+"""The longest rest of a server after an object: 1 MiB at 64 KiB a second (docs/protocol.md)."""
+ROOM_S = 120.0
+"""Time that an agent may take beyond the attempts themselves: those of other requests at the same address come first,
+each a second after the one before, and their objects have rests."""
 REFUSALS = frozenset({"refused"})
-TOO_MANY, UNAVAILABLE = 429, 503
-"""The statuses by which a server asks to be left alone (RFC 6585 section 4, RFC 9110 section 15.6.4)."""
+UNSENT = "no-route"
+"""The outcome of an attempt that this machine did not send."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,19 +69,34 @@ class Probed:
         return sum(attempt.outcome == "answered" for attempt in self.attempts)
 
     @property
+    def is_unsent(self) -> bool:
+        """True if this machine sent nothing, which says nothing of the server."""
+        return bool(self.attempts) and all(attempt.outcome == UNSENT for attempt in self.attempts)
+
+    @property
     def outcomes(self) -> dict[str, int]:
         """Number of attempts by outcome."""
         return dict(Counter(attempt.outcome for attempt in self.attempts))
 
     @property
+    def sources(self) -> list[str]:
+        """The addresses that attempts left from, where they are known."""
+        return self._of_this_end("source")
+
+    @property
     def source(self) -> str | None:
-        """The address that the first attempt left from, where it is known."""
-        return next((text for item in self.attempts if (text := getattr(item, "source", None))), None)
+        """The first of them."""
+        return next(iter(self.sources), None)
 
     @property
     def interface(self) -> str | None:
-        """The interface that the first attempt left by, where it is known."""
-        return next((text for item in self.attempts if (text := getattr(item, "interface", None))), None)
+        """The interface that has the first of them, where it is known."""
+        return next(iter(self._of_this_end("interface")), None)
+
+    def _of_this_end(self, name: str) -> list[str]:
+        """The values that the attempts, or their list as a whole, have of this end."""
+        values = [self.result.get(name), *(getattr(attempt, name, None) for attempt in self.attempts)]
+        return list(dict.fromkeys(value for value in values if isinstance(value, str)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,9 +177,24 @@ class FailureCount:
 
     def note(self, combination: str, path: str, probed: Probed) -> None:
         """Counts a trial, or begins anew where something was answered."""
-        key = (combination, path)
-        self.refused[key] = self.refused.get(key, 0) + 1 if probed.refused else 0
-        self.failed[key] = 0 if probed.answered else self.failed.get(key, 0) + 1
+        self._note((combination, path), refused=probed.refused, answered=bool(probed.answered))
+
+    def _note(self, key: tuple[str, str], *, refused: bool, answered: bool) -> None:
+        self.refused[key] = self.refused.get(key, 0) + 1 if refused else 0
+        self.failed[key] = 0 if answered else self.failed.get(key, 0) + 1
+
+    def recount(self, records: Iterable[TrialRecord]) -> None:
+        """Counts the trials of a run that goes on, so that a server that has refused is not asked anew."""
+        for record in sorted(records, key=lambda record: record.sequence):
+            lists = [value for value in record.client.values() if isinstance(value, list)]
+            attempts = [item for items in lists for item in items if isinstance(item, Mapping)]
+            outcomes = {
+                "refused" if attempt.get("status") in (TOO_MANY, UNAVAILABLE) else str(attempt.get("outcome"))
+                for attempt in attempts
+            }
+            if outcomes and outcomes != {UNSENT}:
+                key = (record.combination, record.path)
+                self._note(key, refused=outcomes <= REFUSALS, answered="answered" in outcomes)
 
     def is_refused(self, combination: str) -> bool:
         """True if the server has refused often enough."""
