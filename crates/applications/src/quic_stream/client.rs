@@ -68,8 +68,7 @@ pub fn run(endpoint: &Endpoint, places: Option<Places>, settings: &Settings, can
         let sent = Sending::new(&connection, settings).send(&mut mover).await;
         let sent = sent.map_err(|failure| lost(&doing(), &failure))?;
         connection.close(VarInt::from_u32(0), b"");
-        // It takes three times the probe timeout, which is long where the path was silent meanwhile.
-        let _ = timeout(longest, quic.wait_idle()).await;
+        quic::leave(&quic).await;
         Ok(ClientResult { handshake_ns, ecn: marks.marks(), moves: mover.moves, sent })
     })
 }
