@@ -182,6 +182,18 @@ def test_what_arrived_crossed_both_ways_together(read: Read, over_second: int, i
     )
 
 
+def test_a_way_whose_links_nobody_counted_is_not_taken_for_another_one(read: Read) -> None:
+    network, *left = networks(read)
+    views = viewpoints(network, (), left)
+    captures: Sequence[Any] = [CaptureAnswer.model_validate({"packets": [], "matched": 0, "dropped": 0})] * len(views)
+    traffic = Traffic(forward_payload_bytes=1_000)
+    reasons = judge(views, captures, {}, {}, traffic, unreached=[view.link.name for view in views]).invalid
+    assert {reason.text for reason in reasons if reason.kind == ReasonKind.NOT_COUNTED} == {
+        f"{view.end.node} could not be asked for the counters of {view.end.name}" for view in views
+    }
+    assert [reason.text for reason in reasons if reason.kind == ReasonKind.OTHER_PATH] == []
+
+
 def move(**more: Any) -> dict[str, Any]:
     return {"t_ns": 5, "from": "198.18.0.1", "to": "198.18.1.1", **more}
 

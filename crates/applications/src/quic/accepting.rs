@@ -11,12 +11,10 @@ use sixbench_traffic::Finish;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use super::LONGEST_PARTING;
 use crate::accepting::{MAX_OPEN, Unserved, increase};
 use crate::door::Door;
 use crate::server::Orders;
-
-/// Longest wait for closes on a path of which nothing is known.
-const LONGEST_PARTING: Duration = Duration::from_secs(2);
 
 /// Counts of a server of QUIC beside the connections that it served.
 #[derive(Debug)]

@@ -8,6 +8,7 @@ mod marks;
 use std::io;
 use std::net::{IpAddr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::sync::Arc;
+use std::time::Duration;
 
 use quinn::crypto::rustls::{HandshakeData, QuicClientConfig, QuicServerConfig};
 use quinn::{
@@ -16,6 +17,7 @@ use quinn::{
 use sixbench_traffic::df::Df;
 use sixbench_traffic::socket::Buffers;
 use sixbench_traffic::{Certificate, ConnectionLogs, Endpoint, Error, Result, datagram_socket};
+use tokio::time::timeout;
 
 pub use accepting::{Handle, Served, accept, greet, part, shake_hands};
 pub use failure::of_connection;
@@ -27,6 +29,9 @@ use crate::{certificates, name, trust};
 
 /// The protocol over QUIC of workloads that measure QUIC itself (ALPN, RFC 7301).
 pub const PROTOCOL: &[u8] = b"sixbench";
+
+/// Longest wait for closes on a path of which nothing is known.
+const LONGEST_PARTING: Duration = Duration::from_secs(2);
 
 /// The longest payload of UDP (RFC 768, over IPv6).
 const LARGEST_DATAGRAM_BYTES: u16 = 65_527;
@@ -143,6 +148,13 @@ fn qlog(logs: &ConnectionLogs) -> Option<QlogStream> {
     config.into_stream()
 }
 
+/// Waits until connections that were closed are gone: a socket that is closed earlier answers what is on its way to it
+/// with errors, which would reach the next trial. quinn keeps them for three probe timeouts (RFC 9000 section 10.2).
+/// After round trips of some seconds, as where an end waits for a processor, these last longer than a trial may.
+pub async fn leave(quic: &quinn::Endpoint) {
+    let _ = timeout(LONGEST_PARTING, quic.wait_idle()).await;
+}
+
 /// The settings of connections that are too short to look for a larger datagram, whose probes would count.
 pub fn short_transport() -> TransportConfig {
     let mut transport = TransportConfig::default();
@@ -162,4 +174,35 @@ pub fn peer(endpoint: &Endpoint) -> SocketAddr {
 
 fn preparing(what: &str, cause: impl std::error::Error + Send + Sync + 'static) -> Error {
     Error::system(format!("preparing {what}"), "encrypt", io::Error::other(cause))
+}
+
+#[cfg(test)]
+mod tests {
+    use quinn::VarInt;
+    use sixbench_traffic::Cancel;
+
+    use super::*;
+    use crate::loopback::{LOOPBACK, endpoint};
+    use crate::runtime;
+
+    #[test]
+    fn a_client_leaves_long_before_three_probe_timeouts_of_a_slow_path() {
+        let silent = UdpSocket::bind((LOOPBACK[0], 0)).unwrap();
+        let authority = certificates::chain("a.sixbench.test", 1_536).unwrap().authority;
+        let trial = endpoint(LOOPBACK[0], silent.local_addr().unwrap().port(), Some(authority));
+        let left = runtime::block_on(&Cancel::default(), async {
+            let (quic, _) = client(&trial, Buffers::default())?;
+            let (tls, _) = trust::client_of("test", &trial)?;
+            let mut transport = short_transport();
+            // quinn keeps a connection that is closed for nine hours then.
+            transport.initial_rtt(Duration::from_secs(3_600));
+            let config = client_config(tls, PROTOCOL, transport, &trial.logs)?;
+            let connecting = quic.connect_with(config, peer(&trial), &name::of_trial(&trial.token)).unwrap();
+            quic.close(VarInt::from_u32(0), b"");
+            let left = timeout(Duration::from_secs(60), leave(&quic)).await;
+            drop(connecting);
+            Ok(left.is_ok())
+        });
+        assert!(left.unwrap());
+    }
 }

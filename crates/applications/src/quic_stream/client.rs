@@ -11,6 +11,7 @@ use sixbench_traffic::moving::{Move, Places};
 use sixbench_traffic::params::Limit;
 use sixbench_traffic::series::Series;
 use sixbench_traffic::{Cancel, Endpoint, Error, Result, Window};
+use tokio::task::yield_now;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::discovery::{Change, SizeSearch};
@@ -23,6 +24,9 @@ use crate::{name, quic, runtime, trust};
 
 /// Bytes written at a time.
 const PIECE: usize = 64 << 10;
+/// Bytes after which the thread's other tasks have a turn: those that send what was written, and that notice a loss.
+/// quinn takes a whole window without a pause.
+const TURN_BYTES: u64 = 1 << 20;
 /// Payload, which is no zeros: a link may be one that compresses.
 static PAYLOAD: [u8; PIECE] = payload();
 
@@ -68,8 +72,7 @@ pub fn run(endpoint: &Endpoint, places: Option<Places>, settings: &Settings, can
         let sent = Sending::new(&connection, settings).send(&mut mover).await;
         let sent = sent.map_err(|failure| lost(&doing(), &failure))?;
         connection.close(VarInt::from_u32(0), b"");
-        // It takes three times the probe timeout, which is long where the path was silent meanwhile.
-        let _ = timeout(longest, quic.wait_idle()).await;
+        quic::leave(&quic).await;
         Ok(ClientResult { handshake_ns, ecn: marks.marks(), moves: mover.moves, sent })
     })
 }
@@ -243,7 +246,7 @@ async fn write_until_stopped(stream: &mut SendStream) -> std::io::Result<u64> {
                 return Ok(sent);
             }
             bytes = stream.write(&PAYLOAD) => match bytes {
-                Ok(bytes) => sent += bytes as u64,
+                Ok(bytes) => sent = written(sent, bytes).await,
                 // The stop is known in the next round.
                 Err(WriteError::Stopped(_)) => {}
                 Err(error) => return Err(error.into()),
@@ -254,15 +257,24 @@ async fn write_until_stopped(stream: &mut SendStream) -> std::io::Result<u64> {
 
 /// Absent where nothing can be written for the longest time.
 async fn write_all(stream: &mut SendStream, bytes: u64, longest: Duration) -> Option<std::io::Result<u64>> {
-    let mut left = bytes;
-    while left > 0 {
-        let piece = left.min(PIECE as u64) as usize;
+    let mut sent = 0;
+    while sent < bytes {
+        let piece = (bytes - sent).min(PIECE as u64) as usize;
         match timeout(longest, stream.write(&PAYLOAD[..piece])).await.ok()? {
-            Ok(written) => left -= written as u64,
+            Ok(more) => sent = written(sent, more).await,
             Err(error) => return Some(Err(error.into())),
         }
     }
     Some(Ok(bytes))
+}
+
+/// The bytes that were written with these, after the turn of others where it is due.
+async fn written(before: u64, bytes: usize) -> u64 {
+    let sent = before + bytes as u64;
+    if before / TURN_BYTES < sent / TURN_BYTES {
+        yield_now().await;
+    }
+    sent
 }
 
 impl From<ConnectionStats> for Counts {
@@ -284,5 +296,41 @@ impl From<ConnectionStats> for Counts {
             min_rtt_ns: path.min_rtt.as_nanos() as u64,
             cwnd_bytes: path.cwnd,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::ready;
+
+    use serde_json::json;
+    use sixbench_traffic::params;
+
+    use super::*;
+    use crate::loopback::{LOOPBACK, client_of, serve};
+    use crate::quic_stream::{QuicStream, WINDOW_BYTES};
+
+    #[test]
+    fn others_have_a_turn_before_the_window_is_full() {
+        let asked = json!({"duration_ns": 1_000_000_000});
+        let settings = params::read(NAME, &asked, Settings::read).unwrap();
+        let server = serve(&QuicStream, LOOPBACK[0], &asked);
+        let client = client_of(&*server, LOOPBACK[0]);
+        let rest = runtime::block_on(&Cancel::default(), async {
+            let (quic, _) = quic::client(&client, settings.buffers)?;
+            let (tls, _) = trust::client_of(NAME, &client)?;
+            let config = quic::client_config(tls, quic::PROTOCOL, settings.transport(), &client.logs)?;
+            let name = name::of_trial(&client.token);
+            let (connection, _) = quic::connect(&quic, &config, &client, &name).await.unwrap();
+            let mut stream = connection.open_uni().await.unwrap();
+            tokio::select! {
+                biased;
+                _ = write_until_stopped(&mut stream) => unreachable!("nobody has stopped it"),
+                () = ready(()) => {}
+            }
+            // Nothing was sent meanwhile, so this takes what is left of the window.
+            Ok(stream.write(&vec![0; WINDOW_BYTES as usize]).await.unwrap())
+        });
+        assert_eq!(rest.unwrap() as u64, u64::from(WINDOW_BYTES) - TURN_BYTES);
     }
 }

@@ -30,6 +30,8 @@ pub fn serve(endpoints: &[Endpoint], settings: &Settings, cancel: &Cancel) -> Re
     let (endpoint, further) = (&endpoints[0], &endpoints[1..]);
     let listening = quic::listen(endpoint, quic::PROTOCOL, CHAIN_BYTES, settings.buffers, settings.transport())?;
     let (port, authority) = (listening.port, listening.authority.clone());
+    let clients: Vec<IpAddr> =
+        if settings.migrate { endpoints.iter().map(|endpoint| endpoint.peer).collect() } else { Vec::new() };
     let (door, endpoint, settings) = (Door::of_moving(endpoint, further)?, endpoint.clone(), settings.clone());
     RuntimeServer::start(NAME, port, Some(authority), cancel, move |mut orders: Orders| async move {
         let (quic, marks) = listening.open(&door)?;
@@ -37,6 +39,7 @@ pub fn serve(endpoints: &[Endpoint], settings: &Settings, cancel: &Cancel) -> Re
             longest: Duration::from_nanos(settings.timeout_ns),
             endpoint,
             settings,
+            clients,
             served: Served::at(door),
             is_taken: Cell::new(false),
             received: RefCell::new(None),
@@ -99,6 +102,8 @@ struct Receiving {
     longest: Duration,
     endpoint: Endpoint,
     settings: Settings,
+    /// The addresses of a client that moves, in the order in which it takes them; none of one that stays where it is.
+    clients: Vec<IpAddr>,
     served: Served,
     /// True once there is a connection: a trial has one.
     is_taken: Cell<bool>,
@@ -129,7 +134,7 @@ impl Receiving {
     /// All of the one stream; nothing where it breaks off.
     async fn receive(&self, connection: &Connection) -> Option<Received> {
         let mut stream = connection.accept_uni().await.ok()?;
-        let mut tally = Tally::new(&self.settings);
+        let mut tally = Tally::new(&self.settings, &self.clients);
         tally.read(&mut stream, connection, &self.endpoint).await?;
         Some(tally.received(connection))
     }
@@ -137,7 +142,7 @@ impl Receiving {
 
 /// The account of a stream.
 struct Tally {
-    migrate: bool,
+    clients: Vec<IpAddr>,
     limit: Limit,
     warmup_ns: u64,
     /// Time of the first byte.
@@ -146,22 +151,24 @@ struct Tally {
     received_bytes: u64,
     measured_bytes: u64,
     reads: u64,
-    /// The client's address and the time of the last read; absent where the client stays where it is.
+    /// The client's place and the time of the last read; absent where the client stays where it is.
     place: Option<Place>,
     moves: Vec<SeenMove>,
     series: Series<u64>,
 }
 
-/// The address of a client that moves, as of its last bytes.
+/// The place of a client that moves, as of its last bytes.
+#[derive(Clone, Copy)]
 struct Place {
-    address: IpAddr,
+    /// Number of its address, in the order in which it takes them.
+    number: usize,
     read_ns: u64,
 }
 
 impl Tally {
-    fn new(settings: &Settings) -> Self {
+    fn new(settings: &Settings, clients: &[IpAddr]) -> Self {
         Self {
-            migrate: settings.migrate,
+            clients: clients.to_vec(),
             limit: settings.limit,
             warmup_ns: settings.warmup_ns,
             began_ns: None,
@@ -183,7 +190,7 @@ impl Tally {
                 Ok(Ok(Some(chunk))) => {
                     let now_ns = clock::monotonic_ns();
                     self.add(now_ns, chunk.bytes.len() as u64, endpoint);
-                    if self.migrate {
+                    if !self.clients.is_empty() {
                         self.note_place(connection.remote_address().ip(), now_ns);
                     }
                 }
@@ -218,14 +225,19 @@ impl Tally {
         }
     }
 
-    /// Notes the address from which the client sends, and a move where it is another one than before.
+    /// Notes the address from which the client sends, and a move where it is a later one than before. A client does not
+    /// go back. quinn does, until the next packet from the later address: where that one was not validated in time (RFC
+    /// 9000 section 8.2.4).
     fn note_place(&mut self, address: IpAddr, now_ns: u64) {
-        let before = self.place.replace(Place { address, read_ns: now_ns });
-        let Some(before) = before.filter(|before| before.address != address) else { return };
+        let Some(number) = self.clients.iter().position(|client| *client == address) else { return };
+        let before = self.place;
+        let number = before.map_or(number, |before| before.number.max(number));
+        self.place = Some(Place { number, read_ns: now_ns });
+        let Some(before) = before.filter(|before| before.number < number) else { return };
         self.moves.push(SeenMove {
             t_ns: now_ns - self.began_ns.unwrap_or(now_ns),
-            from: before.address,
-            to: address,
+            from: self.clients[before.number],
+            to: self.clients[number],
             outage_ns: now_ns - before.read_ns,
         });
     }
@@ -246,5 +258,28 @@ impl Tally {
             moves: self.moves,
             series: Columns { t_ns: self.series.ends_ns(measured_ns), bytes: self.series.column(|bytes| *bytes) },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use serde_json::json;
+    use sixbench_traffic::params;
+
+    use super::*;
+
+    #[test]
+    fn a_client_does_not_go_back_where_its_path_does() {
+        let asked = json!({"duration_ns": 1, "migrate": true});
+        let settings = params::read(NAME, &asked, Settings::read).unwrap();
+        let clients = [1, 2, 3].map(|host| IpAddr::from(Ipv4Addr::new(192, 0, 2, host)));
+        let mut tally = Tally::new(&settings, &clients);
+        for (now_ns, number) in [(10, 0), (14, 1), (15, 0), (17, 1), (20, 2)] {
+            tally.note_place(clients[number], now_ns);
+        }
+        let moves: Vec<_> = tally.moves.iter().map(|seen| (seen.from, seen.to, seen.outage_ns)).collect();
+        assert_eq!(moves, [(clients[0], clients[1], 4), (clients[1], clients[2], 3)]);
     }
 }

@@ -299,11 +299,9 @@ def link_traffic(view: Viewpoint, before: Counters, after: Counters) -> tuple[in
 
 def _count_checks(view: Viewpoint, deltas: Mapping[str, NodeCounters], traffic: Traffic) -> list[Reason]:
     wrong = []
-    here = deltas.get(view.end.node)
-    interface = here and here.interfaces.get(view.end.name)
-    if not here or not interface:
-        words = f"{view.end.node} could not be asked for the counters of {view.end.name}"
-        return [Reason(kind=ReasonKind.NOT_COUNTED, text=words)]
+    interface = _changes_of(view, deltas)
+    if not interface:
+        return [_not_counted(view)]
     forward, reverse = ("tx", "rx") if view.towards_server else ("rx", "tx")
     for direction, prefix, payload in (
         ("to the server", forward, traffic.forward_payload_bytes),
@@ -327,9 +325,23 @@ def _count_checks(view: Viewpoint, deltas: Mapping[str, NodeCounters], traffic: 
     return [Reason(kind=ReasonKind.OTHER_PATH, text=words) for words in wrong]
 
 
+def _changes_of(view: Viewpoint, deltas: Mapping[str, NodeCounters]) -> Changes | None:
+    """The increases of the counters of the interface that sees a link; None where its node could not be asked."""
+    here = deltas.get(view.end.node)
+    return None if here is None else here.interfaces.get(view.end.name)
+
+
+def _not_counted(view: Viewpoint) -> Reason:
+    words = f"{view.end.node} could not be asked for the counters of {view.end.name}"
+    return Reason(kind=ReasonKind.NOT_COUNTED, text=words)
+
+
 def _ways_checks(views: Sequence[Viewpoint], deltas: Mapping[str, NodeCounters], traffic: Traffic) -> list[Reason]:
     """Checks that what arrived crossed the ways that the trial took one after the other, all of them together. Each way
     counts by the link of its own over which least went."""
+    unknown = [view for view in views if not _changes_of(view, deltas)]
+    if unknown:
+        return [_not_counted(view) for view in unknown]
     wrong = []
     for direction, payload in (
         ("to the server", traffic.forward_payload_bytes),
@@ -337,8 +349,7 @@ def _ways_checks(views: Sequence[Viewpoint], deltas: Mapping[str, NodeCounters],
     ):
         least: dict[frozenset[int], tuple[int, str]] = {}
         for view in views:
-            here = deltas.get(view.end.node)
-            counters = {} if here is None else here.interfaces.get(view.end.name, {})
+            counters = _changes_of(view, deltas) or {}
             prefix = "tx" if view.towards_server == (direction == "to the server") else "rx"
             crossed = (int(counters.get(f"{prefix}_bytes", 0)), view.link.name)
             least[view.ways] = min(crossed, least.get(view.ways, crossed))

@@ -92,6 +92,10 @@ impl Mover {
         let t_ns = clock::monotonic_ns().saturating_sub(first_write_ns);
         let mut state = lock(&self.state);
         state.moves.push(Move { t_ns, from, to: place.address.ip() });
+        if state.lost.is_some() {
+            // It was lost while it was made, and the one before may have been shut down in its place.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
         Ok(Some(stream))
     }
 
@@ -127,9 +131,14 @@ struct Renewed {
 }
 
 impl Renewal {
-    /// Notes the present connection.
+    /// Notes the present connection, which is shut down if there is another one already.
     pub fn hold(&self, present: &Arc<TcpStream>) {
-        lock(&self.state).present = Arc::downgrade(present);
+        let mut state = lock(&self.state);
+        state.present = Arc::downgrade(present);
+        if state.next.is_some() {
+            // Where it is gone already, its receiver waits for the other one.
+            let _ = present.shutdown(Shutdown::Read);
+        }
     }
 
     /// Offers another connection, and wakes the receiver of the present one.
@@ -154,4 +163,32 @@ impl Renewal {
 
 fn lock<T>(cell: &Mutex<T>) -> MutexGuard<'_, T> {
     cell.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::{Ipv4Addr, TcpListener};
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Both ends of a connection, that of the server last.
+    fn connection() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (client, listener.accept().unwrap().0)
+    }
+
+    #[test]
+    fn a_connection_that_was_renewed_before_it_was_held_is_shut_down() {
+        let ((_second, second), (_third, third)) = (connection(), connection());
+        let renewal = Renewal::default();
+        renewal.offer(second);
+        let present = Arc::new(renewal.wait().unwrap());
+        present.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        renewal.offer(third);
+        renewal.hold(&present);
+        assert_eq!((&*present).read(&mut [0]).unwrap(), 0);
+    }
 }
