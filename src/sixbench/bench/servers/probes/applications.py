@@ -18,8 +18,6 @@ from ....model.workloads import http, quic_connect, tls
 from .prober import REFUSALS, REST_NS, Probed, ProbedServer, Prober, add_times, waits_s
 
 TIMEOUT_NS = 10_000_000_000
-REST_NS = 40_000_000_000
-"""The longest rest of a server after an attempt: for an object of 1 MiB, and as much again on its way, at 64 KiB/s."""
 LEFT_ALONE = "refused"
 """The code of the agent's error where a server has asked to be left alone by Retry-After."""
 
