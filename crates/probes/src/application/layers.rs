@@ -1,7 +1,6 @@
 //! One attempt: the layers below HTTP, one over the other.
 
 use std::cell::{Cell, RefCell};
-use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,21 +59,6 @@ fn connect(plan: &Plan, attempt: &RefCell<ApplicationAttempt>) -> Result<Tried<S
     Ok(connected.socket)
 }
 
-/// Waits for the work until the time of the attempt is over.
-pub async fn within_limit(
-    plan: &Plan,
-    attempt: &RefCell<ApplicationAttempt>,
-    work: impl Future<Output = Tried<()>>,
-) -> Tried<()> {
-    let left_ns = plan.timeout_ns.saturating_sub(attempt.borrow().elapsed_ns());
-    match timeout(Duration::from_nanos(left_ns), work).await {
-        Ok(ended) => ended,
-        // All was there, and only the close took longer.
-        Err(_) if attempt.borrow().total_ns.is_some() => Ok(()),
-        Err(_) => Err(Ending::of(Outcome::Silence)),
-    }
-}
-
 async fn over_socket(
     plan: &Plan,
     settings: Option<Settings>,
@@ -90,7 +74,7 @@ async fn over_socket(
             Some(settings) => over_tls(plan, settings, stream, attempt).await,
         }
     };
-    let ended = within_limit(plan, attempt, work).await;
+    let ended = plan.within_limit(attempt, work).await;
     // After silence, too: the server has sent these, and rests for them.
     note_carried(attempt, &carried);
     Ok(ended)

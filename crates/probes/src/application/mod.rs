@@ -8,20 +8,24 @@ mod layers;
 mod quic;
 mod trust;
 
+use std::cell::RefCell;
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use hyper::http::uri::PathAndQuery;
 use rustls::pki_types::ServerName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sixbench_packet::{Error, LocalAddress, Result};
+use tokio::time::timeout;
 
 pub use self::attempt::ApplicationAttempt;
+use self::attempt::Tried;
 use self::trust::Trust;
 use crate::limits::{self, AskedRepeats, Repeats, SECOND_NS};
 use crate::local;
+use crate::outcome::{Ending, Outcome};
 use crate::pacing::{Pacer, Schedule, least_interval_ns};
 use crate::stream;
 
@@ -234,6 +238,21 @@ impl Plan {
         let authority = if port == usual_port { host } else { format!("{host}:{port}") };
         let (address, source, timeout_ns) = (request.address, request.source, repeats.timeout_ns);
         Ok((Self { layers, address, port, source, name, authority, path, timeout_ns, max_bytes }, repeats))
+    }
+
+    /// Waits for the work until the time of the attempt is over.
+    async fn within_limit(
+        &self,
+        attempt: &RefCell<ApplicationAttempt>,
+        work: impl Future<Output = Tried<()>>,
+    ) -> Tried<()> {
+        let left_ns = self.timeout_ns.saturating_sub(attempt.borrow().elapsed_ns());
+        match timeout(Duration::from_nanos(left_ns), work).await {
+            Ok(ended) => ended,
+            // All was there, and only the close took longer.
+            Err(_) if attempt.borrow().total_ns.is_some() => Ok(()),
+            Err(_) => Err(Ending::of(Outcome::Silence)),
+        }
     }
 
     /// The present time, for dates in heads.

@@ -20,7 +20,6 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::attempt::{ApplicationAttempt, Tried, of_io};
-use super::layers::within_limit;
 use super::trust::{OtherNames, Settings};
 use super::{Layers, Plan, http};
 use crate::error_queue::last_failure;
@@ -70,7 +69,7 @@ pub async fn work(plan: &Plan, settings: Settings, attempt: &RefCell<Application
         }
     };
     // The close is no part of the time that the server has.
-    let ended = within_limit(plan, attempt, work).await;
+    let ended = plan.within_limit(attempt, work).await;
     attempt.borrow_mut().note_end();
     endpoint.close(NO_ERROR, b"");
     let _ = timeout(PARTING, endpoint.wait_idle()).await;
