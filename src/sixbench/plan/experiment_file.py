@@ -16,7 +16,14 @@ from .blocks_file import DEFAULT_REPEATS, read_blocks, read_statistics
 from .combinations import expand
 from .dut_file import write_dut
 from .events_file import read_events
-from .experiment_header import read_baseline, read_header
+from .experiment_header import (
+    check_factors_are_used,
+    check_number_of_trials,
+    check_until,
+    read_baseline,
+    read_header,
+    with_aa_path,
+)
 from .experiment_keys import BETWEEN, EXPERIMENT, REQUIRED
 from .factors import Factors
 from .fitting import check_workloads, with_needed
@@ -28,13 +35,12 @@ from .key_reader import read_keys, read_pair, read_plain
 from .moving_check import check_moving
 from .overrides import QUICK, QUICK_VIRTUAL, apply_quick
 from .path_levels import write_levels
-from .paths_file import aa_path, node_place, read_paths
+from .paths_file import node_place, read_paths
 from .pooled_factor import with_pooled_column
 from .profile_file import Profiles
 from .reader import Reader, suggest
 from .server_experiment import read_server_experiment
 from .servers_file import SERVERS, check_keys_without
-from .size_limits import MAX_TRIALS
 from .topology_file import TopologyTemplate, read_topology, with_topology
 from .trace_file import read_traces
 from .workload_file import read_workloads
@@ -82,15 +88,13 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
         for key in (key for key in ("events", "kernels") if data.get(key)):
             reader.problem((key,), f"{_NOT_WITH_EQUIPMENT[key]}; leave {key} out")
     baseline = read_baseline(reader, data, paths, standing_for)
-    if blocks.until is not None and len(paths) == 1:
-        reader.problem(("blocks", "until"), "until: decided needs a path besides the baseline to decide about")
+    check_until(reader, blocks, paths)
     reader.finish()
     between = _read_between(reader, data, network)
     _check_nodes(reader, network, paths)
-    _note_unused(reader, factors)
+    check_factors_are_used(reader, factors)
     reader.finish()
-    if read.get("aa"):
-        paths.append(aa_path(next(path for path in paths if path.name == baseline), {path.name for path in paths}))
+    paths = with_aa_path(paths, baseline, is_wanted=read.get("aa", False))
     topologies, combinations = expand(reader, factors, network, workloads, paths, events, 6 in carried)
     combinations = on_kernels(combinations, kernels)
     statistics = with_pooled_column(reader, statistics, factors, combinations)
@@ -103,9 +107,7 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
         check_guests(reader, combinations, topologies, paths, between, mechanisms)
         check_moving(reader, combinations, topologies, paths, between, mechanisms)
         check_pages(reader, combinations, pages)
-    trials = sum(combination.goes_over(path.name) for combination in combinations for path in paths) * blocks.maximum
-    if trials > MAX_TRIALS:
-        reader.problem(("blocks",), f"{trials} trials are more than {MAX_TRIALS}; run fewer blocks or levels")
+    check_number_of_trials(reader, combinations, paths, blocks)
     _check_quick(reader, source, mechanisms)
     reader.finish()
     return Experiment(
@@ -124,13 +126,6 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
         pages=pages,
         kernels=kernels,
     )
-
-
-def _note_unused(reader: Reader, factors: Factors) -> None:
-    for name in factors.unused():
-        reader.problem(
-            ("factors", name), f"the factor ${name} is declared, but nothing refers to it; use it or leave it out"
-        )
 
 
 def _note_missing(reader: Reader, data: Mapping[str, Any]) -> None:

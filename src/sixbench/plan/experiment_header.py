@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
+from ..model.experiment import Blocks, Combination
 from ..model.path import Path
 from ..model.placement import Placement
 from ..model.quoting import listed
 from .experiment_keys import DEFAULT_NAME, DEFAULT_SEED, NOTE, NOTES
+from .factors import Factors
 from .key_reader import read_items, read_value
+from .paths_file import aa_path
 from .reader import Reader, as_name
+from .size_limits import MAX_TRIALS
 
 
 class ExperimentHeader(TypedDict):
@@ -57,3 +61,33 @@ def read_baseline(
         reader.problem(("baseline",), f"{message}; give one of {listed(levels)}")
         return names[0]
     return reader.one_of(("baseline",), name, "path", names) or names[0]
+
+
+def check_until(reader: Reader, blocks: Blocks, paths: Sequence[Path]) -> None:
+    """Notes a decision that is waited for where there is nothing to decide about."""
+    if blocks.until is not None and len(paths) == 1:
+        reader.problem(("blocks", "until"), "until: decided needs a path besides the baseline to decide about")
+
+
+def check_factors_are_used(reader: Reader, factors: Factors) -> None:
+    """Notes factors that nothing refers to."""
+    for name in factors.unused():
+        reader.problem(
+            ("factors", name), f"the factor ${name} is declared, but nothing refers to it; use it or leave it out"
+        )
+
+
+def with_aa_path(paths: list[Path], baseline: str, *, is_wanted: bool) -> list[Path]:
+    """The paths, with the A/A path of the baseline where it is wanted."""
+    if not is_wanted:
+        return paths
+    return [*paths, aa_path(next(path for path in paths if path.name == baseline), {path.name for path in paths})]
+
+
+def check_number_of_trials(
+    reader: Reader, combinations: Sequence[Combination], paths: Sequence[Path], blocks: Blocks
+) -> None:
+    """Notes an experiment of too many trials."""
+    trials = sum(combination.goes_over(path.name) for combination in combinations for path in paths) * blocks.maximum
+    if trials > MAX_TRIALS:
+        reader.problem(("blocks",), f"{trials} trials are more than {MAX_TRIALS}; run fewer blocks or levels")

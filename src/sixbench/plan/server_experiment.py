@@ -7,18 +7,24 @@ from typing import Any
 from ..mechanisms import INTERNET
 from ..model.experiment import Experiment
 from .blocks_file import DEFAULT_REPEATS, read_blocks, read_statistics
-from .experiment_header import read_baseline, read_header
+from .experiment_header import (
+    check_factors_are_used,
+    check_number_of_trials,
+    check_until,
+    read_baseline,
+    read_header,
+    with_aa_path,
+)
 from .experiment_keys import EXPERIMENT
 from .factors import Factors
 from .key_reader import read_plain
 from .measure_experiment import LOCAL
 from .path_levels import write_levels
-from .paths_file import aa_path, read_paths
+from .paths_file import read_paths
 from .pooled_factor import with_pooled_column
 from .reader import Reader
 from .server_combinations import expand_to_servers, with_servers_pooled
 from .servers_file import DEFAULT_PATHS, SERVERS, check_keys_beside, check_server_paths, read_servers
-from .size_limits import MAX_TRIALS
 from .workload_file import read_workloads
 
 
@@ -38,21 +44,14 @@ def read_server_experiment(reader: Reader, data: dict[str, Any]) -> Experiment:
     check_server_paths(reader, paths)
     workloads = read_workloads(reader, factors, data["workloads"], standing_for) if "workloads" in data else []
     baseline = read_baseline(reader, data, paths, standing_for)
-    if blocks.until is not None and len(paths) == 1:
-        reader.problem(("blocks", "until"), "until: decided needs a path besides the baseline to decide about")
+    check_until(reader, blocks, paths)
     reader.finish()
-    for name in factors.unused():
-        reader.problem(
-            ("factors", name), f"the factor ${name} is declared, but nothing refers to it; use it or leave it out"
-        )
-    if read.get("aa"):
-        paths.append(aa_path(next(path for path in paths if path.name == baseline), {path.name for path in paths}))
+    check_factors_are_used(reader, factors)
+    paths = with_aa_path(paths, baseline, is_wanted=read.get("aa", False))
     combinations = expand_to_servers(reader, factors, servers, workloads, paths)
     reader.finish()
     statistics = with_servers_pooled(statistics, combinations)
-    trials = sum(combination.goes_over(path.name) for combination in combinations for path in paths) * blocks.maximum
-    if trials > MAX_TRIALS:
-        reader.problem(("blocks",), f"{trials} trials are more than {MAX_TRIALS}; run fewer blocks or levels")
+    check_number_of_trials(reader, combinations, paths, blocks)
     experiment = Experiment(
         **header,
         file=reader.source.file,

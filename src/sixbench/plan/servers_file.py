@@ -67,6 +67,7 @@ def _address(value: object) -> Scalar:
 HOST_NAME = Parameter(
     name="name", kind="line", parser=_host, doc="the name of a host, an address, or two with a comma between"
 )
+WORKLOAD_NAMES = ValueList(what="workloads", item=A_NAME, empty="no workload is named; leave workloads out for all")
 SERVER = KnownKeys(
     what="a server",
     entries=(
@@ -87,7 +88,7 @@ SERVER = KnownKeys(
         ),
         CompoundKey(
             name="workloads",
-            value=ValueList(what="workloads", item=A_NAME, empty="no workload is named; leave workloads out for all"),
+            value=WORKLOAD_NAMES,
             unless_given="all that it offers",
             doc="the workloads that go to it, by their names",
         ),
@@ -143,17 +144,13 @@ def _read_server(reader: Reader, place: KeyPath, item: Any) -> Server | None:
     if "name" not in read:
         return None
     server = Server(**read)
-    names = []
     workloads_place = (*place, "workloads")
-    [entry] = [key for key in SERVER.entries if isinstance(key, CompoundKey)]
-    assert isinstance(entry.value, ValueList)
-    for index, name in enumerate(
-        read_items(reader, workloads_place, given["workloads"], entry.value) if "workloads" in given else []
-    ):
-        named = reader.one_of((*workloads_place, index), name, "workload to servers", SERVER_WORKLOADS)
-        if named is not None:
-            names.append(named)
-    return replace(server, workloads=tuple(names))
+    items = read_items(reader, workloads_place, given["workloads"], WORKLOAD_NAMES) if "workloads" in given else []
+    names = [
+        reader.one_of((*workloads_place, index), name, "workload to servers", SERVER_WORKLOADS)
+        for index, name in enumerate(items)
+    ]
+    return replace(server, workloads=tuple(name for name in names if name is not None))
 
 
 def check_keys_beside(reader: Reader, data: Mapping[str, Any]) -> None:
