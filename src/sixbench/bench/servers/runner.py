@@ -115,7 +115,6 @@ class ServerRunner:
         prober = PROBERS[trial.kind.name]
         target = ProbedServer(
             server=server,
-            name=server.host_name,
             address=entry.address or server.name,
             family=trial.path.family,
             mine=surveyed.mine,

@@ -247,7 +247,6 @@ class _Surveying:
         assert combination is not None
         target = ProbedServer(
             server=server,
-            name=server.host_name,
             address=address,
             family=family,
             mine=mine,

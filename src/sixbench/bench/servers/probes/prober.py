@@ -36,16 +36,19 @@ class ProbedServer:
     """Where the attempts of a trial go.
 
     Attributes:
-        name: of the server, for TLS and look-ups. None: it has none.
         resolver: that is asked for the name. None: that of the system.
     """
 
     server: Server
-    name: str | None
     address: str
     family: Family
     mine: bool
     resolver: str | None = None
+
+    @property
+    def name(self) -> str | None:
+        """The name of the server, for TLS and look-ups. None: it has none."""
+        return self.server.host_name
 
 
 @dataclass(frozen=True, kw_only=True)
