@@ -19,7 +19,7 @@ def test_no_change_of_a_run_directory_brings_a_reader_down() -> None:
     """In a process of its own, which confines itself for ever."""
     program = ROOT / "benches/endurance/tampered_runs.py"
     done = subprocess.run(
-        [sys.executable, str(program), "--count", "10000", "--seed", "1"],
+        [sys.executable, str(program), "--count", "4000", "--seed", "1"],
         env={"PYTHONPATH": str(Path(sixbench.__file__).parents[1]), "PATH": "/usr/bin:/bin"},
         capture_output=True,
         text=True,
