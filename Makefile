@@ -5,13 +5,13 @@ UV_LOCK := requirements-uv.lock
 UV_VERSION := $(shell sed -n 's/^uv==\([0-9.]*\).*/\1/p' $(UV_LOCK))
 PYTEST_ARGS ?=
 lab_files = $(patsubst %,tests/lab/test_%.py,$(1))
-LONG_TESTS := $(call lab_files,workers connections emulated_links endurance happy_eyeballs host_translators hosts hosts_processors link_down lw4o6 map measure mechanisms nat64 one_way_delays outside page_rights ptp serve_flood siit translate_carrier_errors translate_nat translate_small_links translate_softwires)
+LONG_TESTS := $(call lab_files,workers connections emulated_links host_translators hosts lw4o6 measure mechanisms nat64 outside page_rights siit translate_nat translate_small_links translate_softwires)
 # tayga is there only where these are run.
 PEERS_TESTS := tests/peers $(call lab_files,translate_tayga)
 # The programs are there only where these are run: installing some of them starts servers.
 PROGRAMS_TESTS := $(call lab_files,program_ends)
 # Not in CI, which they would take over an hour.
-SLOW_TESTS := $(call lab_files,added_workload calibration workers_killed dns64_tested hosts_internet machines_killed monitor moving notebook null_comparisons papers_on_hosts peer_bench reach translate_engines translated_packets tutorials wrong_clocks)
+SLOW_TESTS := $(call lab_files,added_workload calibration dns64_tested endurance happy_eyeballs hosts_internet hosts_processors link_down machines_killed map monitor moving notebook null_comparisons one_way_delays papers_on_hosts peer_bench ptp reach serve_flood translate_carrier_errors translate_engines translated_packets tutorials workers_killed wrong_clocks)
 JOOL_TESTS := tests/guest/test_jool.py
 STAMPS_TESTS := tests/guest/test_stamping.py
 # Not in CI: they need a machine on which nothing else measures.
@@ -27,7 +27,7 @@ CARGO_TEST_OPTIONS := --config "target.'cfg(all())'.runner='tools/run-rust-tests
 # are whole crates, examples in documentation, the tests of pages in a browser, tests with the marker `computes`, and
 # tests in namespaces of what packets and statistics do there.
 PASSED_ONCE ?=
-ONCE_TESTS := $(call lab_files,applications atomic_fragments background_packets bypass conditions dns64 draft_translator dstm filters flows fragments frames late_timers losses mechanism_evidence models prefix_discovery reassembly strays translate_carrier_errors trt)
+ONCE_TESTS := $(call lab_files,applications atomic_fragments background_packets bypass conditions dns64 draft_translator dstm filters flows fragments frames late_timers losses mechanism_evidence models prefix_discovery reassembly strays trt)
 CARGO_TEST_PACKAGES := --workspace $(if $(PASSED_ONCE),--lib --bins --tests $(addprefix --exclude sixbench-,applications wire plane emulate fuzz))
 PYTHON_TESTS := tests/property tests/unit tests/golden benches/tests tools/tests
 # Files are named where some are left out, because collecting all tests takes some twenty seconds.
@@ -131,7 +131,7 @@ test-lab: install system-test
 test-long: install system-test ## run the longer tests: every mechanism, translators, two machines, hosts, workers, emulated links
 	SIXBENCH_EXPECT_LAB=1 $(strip $(BIN)/pytest $(LONG_TESTS) $(PYTEST_ARGS))
 
-test-slow: install system-test ## run what CI has no time for: tutorials, calibrations, clocks that are wrong, machines that are killed, all folders of strangers
+test-slow: install system-test ## run what CI has no time for: several clocks, floods, links that go down, tutorials, calibrations, clocks that are wrong, machines that are killed, all folders of strangers
 	SIXBENCH_EXPECT_LAB=1 $(strip $(BIN)/pytest --timeout=7200 $(SLOW_TESTS) $(PYTEST_ARGS))
 	SIXBENCH_LINKS=all SIXBENCH_EXPECT_LAB=1 $(strip $(BIN)/pytest --timeout=7200 tests/lab/test_mechanisms.py $(PYTEST_ARGS))
 	SIXBENCH_TRAPS=all $(strip $(BIN)/pytest --timeout=7200 tests/unit/test_hostile_folders.py $(PYTEST_ARGS))
