@@ -308,6 +308,37 @@ def test_long_answers_are_truncated_or_fragments(hub: AgentHub, tmp_path: Path) 
     assert protocols == {(path, edns): by_edns[edns] for path in ("ipv4", "ipv6") for edns in by_edns}
 
 
+LOSSY = """
+topology:
+  nodes: {h1: host, r1: router, r2: router, h2: host}
+  links:
+    - {endpoints: [h1, r1], emulator: user, forward: {lost-packets: 0}, reverse: {duplicated-packets: 0-9}}
+    - {endpoints: [r1, r2], mtu: 1280}
+    - {endpoints: [r2, h2]}
+between: [h1, h2]
+paths: {ipv4: native4, ipv6: native6}
+blocks: 1
+workloads:
+  - http: {count: 1, version: 3, object: 100kB}
+  - quic-connect: {count: 1, timeout: 5s}
+  - dns: {count: 1, timeout: 5s, over: [udp, quic]}
+"""
+"""A link that drops the first packet of a trial and copies the first ten on the way back, and one that carries none of
+the larger datagrams that QUIC looks for."""
+
+
+def test_what_was_lost_on_the_way_and_copies_of_what_came_are_no_payload_that_arrived(
+    hub: AgentHub, tmp_path: Path
+) -> None:
+    trials = run(hub, LOSSY, tmp_path / "run").trials
+    assert wrong(trials) == []
+    assert len(trials) == 2 * (1 + 1 + 2)
+    for trial in trials:
+        # The trials are what they are to be.
+        assert trial.client["sent_bytes"] > trial.server["received_bytes"] > 0
+        assert trial.client["received_bytes"] > trial.server["sent_bytes"] > 0
+
+
 MTU = 1500
 HEADER_BYTES = {"ipv6": 40 + 8, "tunnel": 20 + 40 + 8}
 TUNNEL = """
