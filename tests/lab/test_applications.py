@@ -339,14 +339,35 @@ def test_what_was_lost_on_the_way_and_copies_of_what_came_are_no_payload_that_ar
         assert trial.client["received_bytes"] > trial.server["sent_bytes"] > 0
 
 
-MTU = 1500
-HEADER_BYTES = {"ipv6": 40 + 8, "tunnel": 20 + 40 + 8}
-TUNNEL = """
+DATAGRAM_BYTES = {
+    "ipv4": 1500 - 20 - 8,
+    "ipv6": 1500 - 40 - 8,
+    "6in4": 1500 - 20 - 40 - 8,
+    "gre": 1500 - 20 - 4 - 40 - 8,
+    "narrow": 1280 - 40 - 8,
+    "ds-lite": 1500 - 40 - 20 - 8,
+    "464xlat": 1500 - 40 - 8,
+    "nat64": 1500 - 40 - 8,
+}
+"""The largest payload of UDP that each path carries whole."""
+LESS_THAN_LINKS = frozenset({"6in4", "gre", "narrow", "ds-lite", "464xlat"})
+"""Paths whose first router cannot forward what the host's own link carries, and sends Packet Too Big."""
+TUNNELS = """
+factors: {errors: [all, no-too-big]}
 topology:
-  nodes: {h1: host, r1: router, r2: router, h2: host}
+  nodes: {h1: host, r1: {kind: router, icmp: $errors}, r2: {kind: router, icmp: $errors}, h2: host}
   links: [{endpoints: [h1, r1]}, {endpoints: [r1, r2], rate: 20Mbit, queue: 30kB}, {endpoints: [r2, h2]}]
 between: [h1, h2]
-paths: {ipv6: native6, tunnel: {6in4: [r1, r2]}}
+paths:
+  ipv4: native4
+  ipv6: native6
+  6in4: {6in4: [r1, r2]}
+  gre: {gre: [r1, r2]}
+  narrow: {6in4: {nodes: [r1, r2], mtu: 1280B}}
+  ds-lite: {ds-lite: [r1, r2]}
+  464xlat: {464xlat: [r1, r2]}
+  nat64: {nat64: [r2]}
+baseline: ipv4
 blocks: 1
 workloads:
   - quic-stream: {duration: 2s, warmup: 50ms}
@@ -357,12 +378,21 @@ SEARCHED_WITHIN = 20
 so much before the largest size at most."""
 
 
-def test_quic_finds_the_largest_datagram_of_each_path(hub: AgentHub, tmp_path: Path) -> None:
-    trials = run(hub, TUNNEL, tmp_path / "run").trials
-    assert wrong(trials) == []
-    assert {trial.path for trial in trials} == HEADER_BYTES.keys()
-    for trial in trials:
-        largest_bytes = MTU - HEADER_BYTES[trial.path]
+def too_bigs(packets: Path) -> int:
+    """Number of Packet Too Big and Fragmentation Needed among these packets."""
+    shown = "icmpv6.type == 2 || (icmp.type == 3 && icmp.code == 4)"
+    command = ["tshark", "-r", str(packets), "-Y", shown, "-T", "fields", "-e", "frame.number"]
+    return len(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split())
+
+
+def test_quic_finds_the_largest_datagram_of_each_path_with_and_without_packet_too_big(
+    hub: AgentHub, tmp_path: Path
+) -> None:
+    finished = run(hub, TUNNELS, tmp_path / "run")
+    assert wrong(finished.trials) == []
+    assert len(finished.trials) == 2 * len(DATAGRAM_BYTES)
+    for trial in finished.trials:
+        largest_bytes = DATAGRAM_BYTES[trial.path]
         assert trial.theory["datagram_size_bytes"] == largest_bytes
         assert largest_bytes - SEARCHED_WITHIN < trial.metrics["datagram_size_bytes"] <= largest_bytes
         assert 0 < trial.metrics["goodput_bps"] < 20e6
@@ -370,3 +400,6 @@ def test_quic_finds_the_largest_datagram_of_each_path(hub: AgentHub, tmp_path: P
         assert settled_ns is None or settled_ns >= trial.metrics["datagram_search_ns"]
         assert (trial.server["connections"], trial.server["ecn"]["not_ect"]) == (1, 0)
         assert trial.server["ecn"]["ect0"] >= trial.server["received_datagrams"]
+        # The first router tells the host, unless it drops these errors.
+        is_told = trial.path in LESS_THAN_LINKS and trial.levels["node_r1_icmp"] == "all"
+        assert (too_bigs(finished.captures(trial)["h1-r1"]) > 0) == is_told
