@@ -110,7 +110,15 @@ HTTP_CLIENT = {
     "ciphers": {"TLS13_AES_256_GCM_SHA384": 15},
 }
 HTTP_SERVER = {"requests": 20, "connections": 8, "failed": 0}
-QUIC_SERVER = {"transactions": 3, "connections": 3, "failed": 0, "retries": 0, "ecn": ECN}
+QUIC_SERVER = {
+    "transactions": 3,
+    "connections": 3,
+    "failed": 0,
+    "retries": 0,
+    "sent_bytes": 9100,
+    "received_bytes": 6100,
+    "ecn": ECN,
+}
 DNS_CLIENT = {
     "transactions": 3,
     "warmup_transactions": 1,

@@ -308,14 +308,66 @@ def test_long_answers_are_truncated_or_fragments(hub: AgentHub, tmp_path: Path) 
     assert protocols == {(path, edns): by_edns[edns] for path in ("ipv4", "ipv6") for edns in by_edns}
 
 
-MTU = 1500
-HEADER_BYTES = {"ipv6": 40 + 8, "tunnel": 20 + 40 + 8}
-TUNNEL = """
+LOSSY = """
 topology:
   nodes: {h1: host, r1: router, r2: router, h2: host}
+  links:
+    - {endpoints: [h1, r1], emulator: user, forward: {lost-packets: 0}, reverse: {duplicated-packets: 0-9}}
+    - {endpoints: [r1, r2], mtu: 1280}
+    - {endpoints: [r2, h2]}
+between: [h1, h2]
+paths: {ipv4: native4, ipv6: native6}
+blocks: 1
+workloads:
+  - http: {count: 1, version: 3, object: 100kB}
+  - quic-connect: {count: 1, timeout: 5s}
+  - dns: {count: 1, timeout: 5s, over: [udp, quic]}
+"""
+"""A link that drops the first packet of a trial and copies the first ten on the way back, and one that carries none of
+the larger datagrams that QUIC looks for."""
+
+
+def test_what_was_lost_on_the_way_and_copies_of_what_came_are_no_payload_that_arrived(
+    hub: AgentHub, tmp_path: Path
+) -> None:
+    trials = run(hub, LOSSY, tmp_path / "run").trials
+    assert wrong(trials) == []
+    assert len(trials) == 2 * (1 + 1 + 2)
+    for trial in trials:
+        # The trials are what they are to be.
+        assert trial.client["sent_bytes"] > trial.server["received_bytes"] > 0
+        assert trial.client["received_bytes"] > trial.server["sent_bytes"] > 0
+
+
+DATAGRAM_BYTES = {
+    "ipv4": 1500 - 20 - 8,
+    "ipv6": 1500 - 40 - 8,
+    "6in4": 1500 - 20 - 40 - 8,
+    "gre": 1500 - 20 - 4 - 40 - 8,
+    "narrow": 1280 - 40 - 8,
+    "ds-lite": 1500 - 40 - 20 - 8,
+    "464xlat": 1500 - 40 - 8,
+    "nat64": 1500 - 40 - 8,
+}
+"""The largest payload of UDP that each path carries whole."""
+LESS_THAN_LINKS = frozenset({"6in4", "gre", "narrow", "ds-lite", "464xlat"})
+"""Paths whose first router cannot forward what the host's own link carries, and sends Packet Too Big."""
+TUNNELS = """
+factors: {errors: [all, no-too-big]}
+topology:
+  nodes: {h1: host, r1: {kind: router, icmp: $errors}, r2: {kind: router, icmp: $errors}, h2: host}
   links: [{endpoints: [h1, r1]}, {endpoints: [r1, r2], rate: 20Mbit, queue: 30kB}, {endpoints: [r2, h2]}]
 between: [h1, h2]
-paths: {ipv6: native6, tunnel: {6in4: [r1, r2]}}
+paths:
+  ipv4: native4
+  ipv6: native6
+  6in4: {6in4: [r1, r2]}
+  gre: {gre: [r1, r2]}
+  narrow: {6in4: {nodes: [r1, r2], mtu: 1280B}}
+  ds-lite: {ds-lite: [r1, r2]}
+  464xlat: {464xlat: [r1, r2]}
+  nat64: {nat64: [r2]}
+baseline: ipv4
 blocks: 1
 workloads:
   - quic-stream: {duration: 2s, warmup: 50ms}
@@ -326,12 +378,21 @@ SEARCHED_WITHIN = 20
 so much before the largest size at most."""
 
 
-def test_quic_finds_the_largest_datagram_of_each_path(hub: AgentHub, tmp_path: Path) -> None:
-    trials = run(hub, TUNNEL, tmp_path / "run").trials
-    assert wrong(trials) == []
-    assert {trial.path for trial in trials} == HEADER_BYTES.keys()
-    for trial in trials:
-        largest_bytes = MTU - HEADER_BYTES[trial.path]
+def too_bigs(packets: Path) -> int:
+    """Number of Packet Too Big and Fragmentation Needed among these packets."""
+    shown = "icmpv6.type == 2 || (icmp.type == 3 && icmp.code == 4)"
+    command = ["tshark", "-r", str(packets), "-Y", shown, "-T", "fields", "-e", "frame.number"]
+    return len(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split())
+
+
+def test_quic_finds_the_largest_datagram_of_each_path_with_and_without_packet_too_big(
+    hub: AgentHub, tmp_path: Path
+) -> None:
+    finished = run(hub, TUNNELS, tmp_path / "run")
+    assert wrong(finished.trials) == []
+    assert len(finished.trials) == 2 * len(DATAGRAM_BYTES)
+    for trial in finished.trials:
+        largest_bytes = DATAGRAM_BYTES[trial.path]
         assert trial.theory["datagram_size_bytes"] == largest_bytes
         assert largest_bytes - SEARCHED_WITHIN < trial.metrics["datagram_size_bytes"] <= largest_bytes
         assert 0 < trial.metrics["goodput_bps"] < 20e6
@@ -339,3 +400,6 @@ def test_quic_finds_the_largest_datagram_of_each_path(hub: AgentHub, tmp_path: P
         assert settled_ns is None or settled_ns >= trial.metrics["datagram_search_ns"]
         assert (trial.server["connections"], trial.server["ecn"]["not_ect"]) == (1, 0)
         assert trial.server["ecn"]["ect0"] >= trial.server["received_datagrams"]
+        # The first router tells the host, unless it drops these errors.
+        is_told = trial.path in LESS_THAN_LINKS and trial.levels["node_r1_icmp"] == "all"
+        assert (too_bigs(finished.captures(trial)["h1-r1"]) > 0) == is_told

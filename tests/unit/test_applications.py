@@ -116,6 +116,32 @@ def test_connections_of_quic_have_times_and_bytes() -> None:
     assert traffic("quic-connect", {}, QUIC_CLIENT, QUIC_SERVER).messages == 12
 
 
+BY_DATAGRAMS = [
+    ("http", {"version": "3"}, HTTP_CLIENT, HTTP_SERVER),
+    ("quic-connect", {}, QUIC_CLIENT, QUIC_SERVER),
+    ("dns", {"over": "quic"}, DNS_CLIENT, DNS_SERVER),
+    ("dns", {"over": "udp"}, DNS_CLIENT, DNS_SERVER),
+]
+
+
+@pytest.mark.parametrize(("workload", "params", "client", "server"), BY_DATAGRAMS)
+def test_datagrams_that_were_lost_or_copied_are_no_payload_that_arrived(
+    workload: str, params: dict[str, Any], client: dict[str, Any], server: dict[str, Any]
+) -> None:
+    sides = (client | {"sent_bytes": 5000, "received_bytes": 9000}, server | {"sent_bytes": 8000})
+    for arrived, expected in ((4000, 4000), (6000, 5000)):
+        seen = traffic(workload, params, sides[0], sides[1] | {"received_bytes": arrived})
+        assert (seen.forward_payload_bytes, seen.reverse_payload_bytes) == (expected, 8000)
+
+
+@pytest.mark.parametrize(("workload", "params", "client", "server"), BY_DATAGRAMS)
+def test_nobody_knows_what_arrived_in_datagrams_at_somebody_elses_server(
+    workload: str, params: dict[str, Any], client: dict[str, Any], server: dict[str, Any]
+) -> None:
+    seen = traffic(workload, params, client, {"program": {}})
+    assert (seen.forward_payload_bytes, seen.reverse_payload_bytes) == (0, client["received_bytes"])
+
+
 @pytest.mark.parametrize(
     ("params", "client", "retries", "words"),
     [

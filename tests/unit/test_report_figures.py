@@ -249,6 +249,7 @@ def test_links_that_differ_between_networks_say_so() -> None:
     text = svg(drawing)
     assert "MTU 1500 / 9000" in text
     assert "10 Mbit/s to 10 Gbit/s (4)" in text
+    assert "with a slash between them" in drawing.caption
 
 
 def test_the_network_shows_where_packets_are_in_a_tunnel_and_which() -> None:

@@ -21,6 +21,7 @@ use tokio::time::timeout;
 use super::message::{Space, Zone};
 use super::{CHAIN_BYTES, NAME, Settings, Transport, framing, https};
 use crate::accepting::{self, increase};
+use crate::counted::Carried;
 use crate::door::{Arrival, Door};
 use crate::quic::{self, Handle, Served};
 use crate::server::{Orders, RuntimeServer};
@@ -49,8 +50,8 @@ pub fn serve(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Resul
                 let socket = UdpSocket::from_std(socket).map_err(|e| Error::system("answering", "epoll_ctl", e))?;
                 let answering = answering();
                 let streams = answering.streams(connecting::listener(listener)?, orders.clone());
-                tokio::join!(answering.datagrams(&socket, orders), streams);
-                Ok(answering.result())
+                let (carried, ()) = tokio::join!(answering.datagrams(&socket, orders), streams);
+                Ok(answering.result(Some(carried)))
             })
         }
         Transport::Tcp => {
@@ -58,7 +59,7 @@ pub fn serve(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Resul
             RuntimeServer::start(NAME, port, None, cancel, move |orders| async move {
                 let answering = answering();
                 answering.streams(connecting::listener(listener)?, orders).await;
-                Ok(answering.result())
+                Ok(answering.result(None))
             })
         }
         Transport::Tls | Transport::Https => {
@@ -69,7 +70,7 @@ pub fn serve(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Resul
                 let answering = answering();
                 let listener = connecting::listener(listener)?;
                 answering.sessions(&listener, config, over, orders).await;
-                Ok(answering.result())
+                Ok(answering.result(None))
             })
         }
         Transport::Quic => {
@@ -78,10 +79,10 @@ pub fn serve(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Resul
             let (port, authority) = (listening.port, listening.authority.clone());
             RuntimeServer::start(NAME, port, Some(authority), cancel, move |mut orders| async move {
                 let answering = answering();
-                let (quic, _) = listening.open(answering.door())?;
+                let (quic, counts) = listening.open(answering.door())?;
                 let (finish, open) = quic::accept(&quic, false, &answering, &answering.served, &mut orders).await;
                 quic::part(open, &finish).await;
-                Ok(answering.result())
+                Ok(answering.result(Some(counts.carried())))
             })
         }
     }
@@ -112,6 +113,10 @@ pub struct ServerResult {
     truncated: u64,
     connections: u64,
     failed: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sent_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    received_bytes: Option<u64>,
     strays: Strays,
 }
 
@@ -137,13 +142,16 @@ impl Answering {
         &self.served.unserved.door
     }
 
-    fn result(&self) -> ServerResult {
+    /// The result, with what datagrams carried where there were any.
+    fn result(&self, datagrams: Option<Carried>) -> ServerResult {
         let Tally { transactions, truncated, connections } = &self.tally;
         ServerResult {
             transactions: transactions.get(),
             truncated: truncated.get(),
             connections: connections.get(),
             failed: self.served.unserved.failed.get(),
+            sent_bytes: datagrams.map(|carried| carried.sent),
+            received_bytes: datagrams.map(|carried| carried.received),
             strays: self.served.unserved.strays(),
         }
     }
@@ -156,26 +164,28 @@ impl Answering {
         Some(answer.message)
     }
 
-    /// Answers in datagrams until the order to finish.
-    async fn datagrams(&self, socket: &UdpSocket, mut orders: Orders) {
-        let mut buffer = [0; MAX_QUESTION_BYTES];
+    /// Answers in datagrams until the order to finish, and gives what those of the trial carried.
+    async fn datagrams(&self, socket: &UdpSocket, mut orders: Orders) -> Carried {
+        let (mut buffer, mut carried) = ([0; MAX_QUESTION_BYTES], Carried::default());
         loop {
             let arrived = tokio::select! {
                 arrived = socket.recv_from(&mut buffer) => arrived,
-                _ = orders.finish() => return,
+                _ = orders.finish() => return carried,
             };
             // An error is about an earlier answer, whose client has closed its socket.
             let Ok((bytes, from)) = arrived else { continue };
             let question = &buffer[..bytes];
-            let answer = match self.door().take(question, from) {
-                Arrival::Admitted => self.answer(question, Space::Datagram),
-                Arrival::Answer(answer) => Some(answer.to_vec()),
-                Arrival::Stray => continue,
-            };
-            match answer {
-                // An answer that cannot be sent is lost, as one that a link drops.
-                Some(message) => drop(socket.send_to(&message, from).await),
-                None => self.door().count_stray_datagram(),
+            // An answer that cannot be sent is lost, as one that a link drops.
+            match self.door().take(question, from) {
+                Arrival::Admitted => match self.answer(question, Space::Datagram) {
+                    Some(message) => {
+                        carried.received += bytes as u64;
+                        carried.sent += socket.send_to(&message, from).await.unwrap_or(0) as u64;
+                    }
+                    None => self.door().count_stray_datagram(),
+                },
+                Arrival::Answer(answer) => drop(socket.send_to(&answer, from).await),
+                Arrival::Stray => {}
             }
         }
     }

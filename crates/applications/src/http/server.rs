@@ -34,7 +34,7 @@ use super::body::Generated;
 use super::{CHAIN_BYTES, MAX_PARALLEL, NAME, Settings, Version};
 use crate::accepting::{self, increase};
 use crate::door::Door;
-use crate::quic::{self, Handle, Marks, Served};
+use crate::quic::{self, DatagramCounts, Handle, Marks, Served};
 use crate::runtime::LocalExecutor;
 use crate::server::RuntimeServer;
 use crate::{connecting, name, secured};
@@ -46,11 +46,11 @@ pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result
         let listening = quic::listen(endpoint, protocol, CHAIN_BYTES, Buffers::default(), transport())?;
         let (port, authority) = (listening.port, listening.authority.clone());
         return RuntimeServer::start(NAME, port, Some(authority), cancel, move |mut orders| async move {
-            let (quic, marks) = listening.open(&door)?;
+            let (quic, counts) = listening.open(&door)?;
             let serving = Serving::new(name, &settings, door);
             let (finish, open) = quic::accept(&quic, false, &serving, &serving.served, &mut orders).await;
             quic::part(open, &finish).await;
-            Ok(serving.result(Some(marks.marks())))
+            Ok(serving.result(Some(&counts)))
         });
     }
     let (config, authority) = match settings.tls {
@@ -84,6 +84,10 @@ pub struct ServerResult {
     requests: u64,
     connections: u64,
     failed: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sent_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    received_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ecn: Option<Marks>,
     strays: Strays,
@@ -124,13 +128,16 @@ impl Serving {
         })
     }
 
-    /// The result; `ecn` has the marks with which datagrams of QUIC came.
-    fn result(&self, ecn: Option<Marks>) -> ServerResult {
+    /// The result, with the counts of datagrams where they were QUIC's.
+    fn result(&self, datagrams: Option<&DatagramCounts>) -> ServerResult {
+        let carried = datagrams.map(DatagramCounts::carried);
         ServerResult {
             requests: self.requests.get(),
             connections: self.connections.get(),
             failed: self.served.unserved.failed.get(),
-            ecn,
+            sent_bytes: carried.map(|carried| carried.sent),
+            received_bytes: carried.map(|carried| carried.received),
+            ecn: datagrams.map(DatagramCounts::marks),
             strays: self.served.unserved.strays(),
         }
     }

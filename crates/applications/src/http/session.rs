@@ -24,7 +24,7 @@ use super::account::{Agreed, Fetched, Opening};
 use super::{NAME, Settings, Version, server};
 use crate::counted::{Carried, Counted};
 use crate::failure::Failure;
-use crate::quic::{MarkCount, Marks};
+use crate::quic::{DatagramCounts, Marks};
 use crate::runtime::LocalExecutor;
 use crate::secured::{self, Connector, Secured};
 use crate::{connecting, name, quic};
@@ -55,7 +55,7 @@ struct Host {
 enum Over {
     Tcp,
     Tls(Connector),
-    Quic(quinn::Endpoint, ClientConfig, MarkCount),
+    Quic(quinn::Endpoint, ClientConfig, DatagramCounts),
 }
 
 /// A connection that is open.
@@ -107,8 +107,8 @@ impl Opener {
                     server::transport(),
                     &endpoint.logs,
                 )?;
-                let (quic, marks) = quic::client(endpoint, Buffers::default())?;
-                Over::Quic(quic, config, marks)
+                let (quic, counts) = quic::client(endpoint, Buffers::default())?;
+                Over::Quic(quic, config, counts)
             }
             _ if settings.tls => Over::Tls(Connector::new(NAME, endpoint, protocol)?),
             _ => Over::Tcp,
@@ -122,7 +122,7 @@ impl Opener {
     /// The marks with which datagrams came so far; absent without QUIC.
     pub fn marks(&self) -> Option<Marks> {
         match &self.over {
-            Over::Quic(_, _, marks) => Some(marks.marks()),
+            Over::Quic(_, _, counts) => Some(counts.marks()),
             Over::Tcp | Over::Tls(_) => None,
         }
     }

@@ -2,8 +2,8 @@
 //! them.
 
 mod accepting;
+mod counting;
 mod failure;
-mod marks;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, SocketAddrV6, UdpSocket};
@@ -20,8 +20,8 @@ use sixbench_traffic::{Certificate, ConnectionLogs, Endpoint, Error, Result, dat
 use tokio::time::timeout;
 
 pub use accepting::{Handle, Served, accept, greet, part, shake_hands};
+pub use counting::{DatagramCounts, Marks};
 pub use failure::of_connection;
-pub use marks::{MarkCount, Marks};
 
 use crate::door::Door;
 use crate::failure::Failure;
@@ -71,27 +71,27 @@ pub fn listen(
 }
 
 impl Listening {
-    /// The endpoint, in this thread's runtime, and the marks of what comes. Where the server was told no peer, or one
+    /// The endpoint, in this thread's runtime, and the counts of its datagrams. Where the server was told no peer, or one
     /// that moves, it is given nothing but its peer's datagrams: QUIC sends up to three times as much as it got to an
     /// address that has proved nothing (RFC 9000 section 8.1), and answers what it does not understand.
-    pub fn open(self, door: &Arc<Door>) -> Result<(quinn::Endpoint, MarkCount)> {
+    pub fn open(self, door: &Arc<Door>) -> Result<(quinn::Endpoint, DatagramCounts)> {
         let door = door.judges_datagrams().then(|| Arc::clone(door));
         open(self.socket, Some(self.config), door)
             .map_err(|e| Error::system("opening a server of QUIC", "setsockopt", e))
     }
 }
 
-/// A client's endpoint on a socket of its own, in this thread's runtime, and the marks of what comes.
-pub fn client(endpoint: &Endpoint, buffers: Buffers) -> Result<(quinn::Endpoint, MarkCount)> {
+/// A client's endpoint on a socket of its own, in this thread's runtime, and the counts of its datagrams.
+pub fn client(endpoint: &Endpoint, buffers: Buffers) -> Result<(quinn::Endpoint, DatagramCounts)> {
     let socket = datagram_socket::udp(endpoint.address, buffers, Df::Clear)?;
     open(socket.into(), None, None).map_err(|e| Error::system("opening a client of QUIC", "setsockopt", e))
 }
 
 /// Moves a client's endpoint, with its connections, to a socket of its own at another address (RFC 9000 section 9.2).
-/// Its datagrams count in the same marks.
-pub fn rebind(quic: &quinn::Endpoint, endpoint: &Endpoint, buffers: Buffers, marks: &MarkCount) -> Result<()> {
+/// Its datagrams are in the same counts.
+pub fn rebind(quic: &quinn::Endpoint, endpoint: &Endpoint, buffers: Buffers, counts: &DatagramCounts) -> Result<()> {
     let socket = datagram_socket::udp(endpoint.address, buffers, Df::Clear)?;
-    marks::counting(socket.into(), None, marks.clone())
+    counting::counting(socket.into(), None, counts.clone())
         .and_then(|socket| quic.rebind_abstract(socket))
         .map_err(|e| Error::system(format!("moving a client of QUIC to {}", endpoint.address), "setsockopt", e))
 }
@@ -100,13 +100,13 @@ fn open(
     socket: UdpSocket,
     config: Option<ServerConfig>,
     door: Option<Arc<Door>>,
-) -> io::Result<(quinn::Endpoint, MarkCount)> {
-    let (socket, marks) = marks::counted(socket, door)?;
+) -> io::Result<(quinn::Endpoint, DatagramCounts)> {
+    let (socket, counts) = counting::counted(socket, door)?;
     let mut endpoint = EndpointConfig::default();
     // An end takes whatever the path carries; how much the other one looks for is its own setting.
     endpoint.max_udp_payload_size(LARGEST_DATAGRAM_BYTES).map_err(io::Error::other)?;
     let runtime = Arc::new(TokioRuntime);
-    Ok((quinn::Endpoint::new_with_abstract_socket(endpoint, config, socket, runtime)?, marks))
+    Ok((quinn::Endpoint::new_with_abstract_socket(endpoint, config, socket, runtime)?, counts))
 }
 
 /// The client's settings; it offers version 1 alone (RFC 9000).

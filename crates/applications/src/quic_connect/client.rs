@@ -16,7 +16,7 @@ use super::{NAME, REQUEST, RESPONSE, Session, Settings};
 use crate::door::{self, Carrier};
 use crate::failure::Failure;
 use crate::loops::{self, Patience, Repeat};
-use crate::quic::{MarkCount, Marks};
+use crate::quic::{DatagramCounts, Marks};
 use crate::trust::Verified;
 use crate::{name, quic, runtime, trust};
 
@@ -34,7 +34,7 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
         let workers = (0..settings.in_flight).map(|_| Client::new(endpoint, settings)).collect::<Result<Vec<_>>>()?;
         let (workers, account, repetitions) =
             loops::measure(workers, settings.warmup_ns, settings.limit, &patience).await?;
-        let marks = workers.iter().map(|worker| worker.marks.marks()).fold(Marks::default(), Marks::and);
+        let marks = workers.iter().map(|worker| worker.counts.marks()).fold(Marks::default(), Marks::and);
         let result = ClientResult::new(account, repetitions, marks);
         for worker in workers {
             // A close that cannot be sent in this time is lost.
@@ -47,7 +47,7 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
 /// One of those that connect, with a socket and tickets of its own.
 struct Client {
     quic: quinn::Endpoint,
-    marks: MarkCount,
+    counts: DatagramCounts,
     config: ClientConfig,
     endpoint: Endpoint,
     name: String,
@@ -62,10 +62,10 @@ impl Client {
         if settings.session == Session::Full {
             tls.resumption = Resumption::disabled();
         }
-        let (quic, marks) = quic::client(endpoint, Buffers::default())?;
+        let (quic, counts) = quic::client(endpoint, Buffers::default())?;
         Ok(Self {
             quic,
-            marks,
+            counts,
             config: quic::client_config(tls, quic::PROTOCOL, quic::short_transport(), &endpoint.logs)?,
             endpoint: endpoint.clone(),
             name: name::of_trial(&endpoint.token),

@@ -13,6 +13,7 @@ use sixbench_traffic::{Cancel, Endpoint, Result, Server};
 use tokio::time::timeout;
 
 use super::{NAME, REQUEST, RESPONSE, Settings};
+use crate::counted::Carried;
 use crate::door::Door;
 use crate::quic::{self, Handle, Marks, Served};
 use crate::server::{Orders, RuntimeServer};
@@ -25,17 +26,20 @@ pub fn serve(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Resul
     let (door, retry) = (Door::of(endpoint)?, settings.retry);
     let longest = Duration::from_nanos(settings.timeout_ns);
     RuntimeServer::start(NAME, port, Some(authority), cancel, move |mut orders: Orders| async move {
-        let (quic, marks) = listening.open(&door)?;
+        let (quic, counts) = listening.open(&door)?;
         let answering = Rc::new(Answering { longest, transactions: Cell::new(0), served: Served::at(door) });
         let served = &answering.served;
         let (finish, open) = quic::accept(&quic, retry, &answering, served, &mut orders).await;
         quic::part(open, &finish).await;
+        let Carried { sent, received } = counts.carried();
         Ok(ServerResult {
             transactions: answering.transactions.get(),
             connections: served.connections.get(),
             failed: served.unserved.failed.get(),
             retries: served.retries.get(),
-            ecn: marks.marks(),
+            sent_bytes: sent,
+            received_bytes: received,
+            ecn: counts.marks(),
             strays: served.unserved.strays(),
         })
     })
@@ -48,6 +52,8 @@ pub struct ServerResult {
     connections: u64,
     failed: u64,
     retries: u64,
+    sent_bytes: u64,
+    received_bytes: u64,
     ecn: Marks,
     strays: Strays,
 }

@@ -52,7 +52,7 @@ pub fn run(endpoint: &Endpoint, places: Option<Places>, settings: &Settings, can
     let doing = || format!("sending by QUIC to {peer}");
     door::enter(endpoint, Carrier::Udp, cancel)?;
     runtime::block_on(cancel, async {
-        let (quic, marks) = quic::client(endpoint, settings.buffers)?;
+        let (quic, counts) = quic::client(endpoint, settings.buffers)?;
         let config = quic::client_config(tls, quic::PROTOCOL, settings.transport(), &endpoint.logs)?;
         let longest = Duration::from_nanos(settings.timeout_ns);
         let began_ns = clock::monotonic_ns();
@@ -66,14 +66,14 @@ pub fn run(endpoint: &Endpoint, places: Option<Places>, settings: &Settings, can
         };
         let handshake_ns = clock::monotonic_ns() - began_ns;
         let mut mover = match places {
-            Some(places) => Mover::new(&quic, &marks, settings.buffers, places)?,
+            Some(places) => Mover::new(&quic, &counts, settings.buffers, places)?,
             None => Mover::still(),
         };
         let sent = Sending::new(&connection, settings).send(&mut mover).await;
         let sent = sent.map_err(|failure| lost(&doing(), &failure))?;
         connection.close(VarInt::from_u32(0), b"");
         quic::leave(&quic).await;
-        Ok(ClientResult { handshake_ns, ecn: marks.marks(), moves: mover.moves, sent })
+        Ok(ClientResult { handshake_ns, ecn: counts.marks(), moves: mover.moves, sent })
     })
 }
 

@@ -66,23 +66,21 @@ impl SizeSearch {
 
     /// Looks once.
     pub fn look(&mut self, connection: &Connection, started_ns: u64) {
-        let path = connection.stats().path;
-        self.note(path.current_mtu, path.sent_plpmtud_probes, path.lost_plpmtud_probes, || {
-            clock::monotonic_ns() - started_ns
-        });
+        let (path, t_ns) = (connection.stats().path, clock::monotonic_ns() - started_ns);
+        self.note(path.current_mtu, path.sent_plpmtud_probes, path.lost_plpmtud_probes, t_ns);
     }
 
-    fn note(&mut self, datagram_bytes: u16, sent: u64, lost: u64, t_ns: impl Fn() -> u64) {
+    fn note(&mut self, datagram_bytes: u16, sent: u64, lost: u64, t_ns: u64) {
         let has_grown = datagram_bytes > self.datagram_bytes;
         let acknowledged = self.probing.acknowledged + u64::from(has_grown);
         let probing = Probing { sent, lost, acknowledged };
         if probing != self.probing {
             self.probing = probing;
-            self.probed_ns = t_ns();
+            self.probed_ns = t_ns;
         }
         if datagram_bytes != self.datagram_bytes {
             self.datagram_bytes = datagram_bytes;
-            self.changes.push(Change { t_ns: t_ns(), datagram_bytes });
+            self.changes.push(Change { t_ns, datagram_bytes });
         }
     }
 }
@@ -95,7 +93,7 @@ mod tests {
         let mut search =
             SizeSearch { datagram_bytes: 1_200, changes: Vec::new(), probing: Probing::default(), probed_ns: 0 };
         for (t_ns, (datagram_bytes, sent, lost)) in looks.iter().enumerate() {
-            search.note(*datagram_bytes, *sent, *lost, || t_ns as u64);
+            search.note(*datagram_bytes, *sent, *lost, t_ns as u64);
         }
         search
     }
@@ -105,6 +103,12 @@ mod tests {
         assert_eq!(after(&[(1_200, 0, 0)]).settled_ns(), None);
         assert_eq!(after(&[(1_200, 1, 0), (1_336, 2, 0)]).settled_ns(), None);
         assert_eq!(after(&[(1_200, 1, 0), (1_336, 2, 0), (1_336, 2, 1), (1_336, 2, 1)]).settled_ns(), Some(2));
+    }
+
+    #[test]
+    fn a_probe_that_ends_the_search_has_the_time_of_the_size_that_it_found() {
+        let search = after(&[(1_200, 1, 0), (1_336, 1, 0)]);
+        assert_eq!(search.settled_ns(), search.changes.last().map(|change| change.t_ns));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use sixbench_traffic::socket::Buffers;
 use tokio::sync::Notify;
 
 use crate::failure::Failure;
-use crate::quic::{self, MarkCount};
+use crate::quic::{self, DatagramCounts};
 
 /// Moves the endpoint of a client whenever its address is lost.
 pub struct Mover<'a> {
@@ -22,7 +22,7 @@ pub struct Mover<'a> {
 
 struct Moving<'a> {
     quic: &'a Endpoint,
-    marks: &'a MarkCount,
+    counts: &'a DatagramCounts,
     buffers: Buffers,
     places: Places,
     /// Notified of each change of links and addresses.
@@ -36,7 +36,7 @@ impl<'a> Mover<'a> {
     }
 
     /// One for a client with several places, in this thread's runtime.
-    pub fn new(quic: &'a Endpoint, marks: &'a MarkCount, buffers: Buffers, places: Places) -> Result<Self> {
+    pub fn new(quic: &'a Endpoint, counts: &'a DatagramCounts, buffers: Buffers, places: Places) -> Result<Self> {
         let changed = Arc::new(Notify::new());
         let notified = Arc::downgrade(&changed);
         watch_addresses(move |is_changed| {
@@ -46,7 +46,7 @@ impl<'a> Mover<'a> {
             }
             true
         })?;
-        Ok(Self { moving: Some(Moving { quic, marks, buffers, places, changed }), moves: Vec::new() })
+        Ok(Self { moving: Some(Moving { quic, counts, buffers, places, changed }), moves: Vec::new() })
     }
 
     /// Moves the endpoint whenever its address is lost; ends where it could not.
@@ -56,7 +56,7 @@ impl<'a> Mover<'a> {
             // It may have been lost before this began to wait.
             while let Some(from) = moving.places.leave_lost() {
                 let place = moving.places.present();
-                if let Err(error) = quic::rebind(moving.quic, place, moving.buffers, moving.marks) {
+                if let Err(error) = quic::rebind(moving.quic, place, moving.buffers, moving.counts) {
                     return Failure::new("not-moved", error.to_string());
                 }
                 let t_ns = clock::monotonic_ns() - started_ns;

@@ -34,7 +34,7 @@ pub fn serve(endpoints: &[Endpoint], settings: &Settings, cancel: &Cancel) -> Re
         if settings.migrate { endpoints.iter().map(|endpoint| endpoint.peer).collect() } else { Vec::new() };
     let (door, endpoint, settings) = (Door::of_moving(endpoint, further)?, endpoint.clone(), settings.clone());
     RuntimeServer::start(NAME, port, Some(authority), cancel, move |mut orders: Orders| async move {
-        let (quic, marks) = listening.open(&door)?;
+        let (quic, counts) = listening.open(&door)?;
         let receiving = Rc::new(Receiving {
             longest: Duration::from_nanos(settings.timeout_ns),
             endpoint,
@@ -58,7 +58,7 @@ pub fn serve(endpoints: &[Endpoint], settings: &Settings, cancel: &Cancel) -> Re
         Ok(ServerResult {
             received,
             connections: served.connections.get(),
-            ecn: marks.marks(),
+            ecn: counts.marks(),
             failed: served.unserved.failed.get(),
             strays: served.unserved.strays(),
         })

@@ -20,7 +20,7 @@ from ..workload import (
     TrialMeasurements,
     WorkloadKind,
 )
-from .applications import IN_FLIGHT, agreed, failures, of_program, same_at_both_ends
+from .applications import IN_FLIGHT, agreed, arrived_bytes, failures, of_program, same_at_both_ends
 from .common import COUNT, DURATION, SECOND_NS, SHORT_WARMUP, TIMEOUT, histogram, of_one_length, transactions
 from .http_messages import FRAME_BYTES, PREFACE_BYTES
 from .quic_packets import handshake_datagrams, stream_bytes
@@ -187,22 +187,19 @@ def _traffic(params: Params, client: Result, server: Result) -> Traffic:
         answers = int(server["transactions"])
         return Traffic(messages=2 * answers if OVER.of(params) == "udp" else answers)
     questions = int(client["transactions"]) + int(client["warmup_transactions"])
-    if OVER.of(params) in OVER_DATAGRAMS:
+    has_datagrams = OVER.of(params) in OVER_DATAGRAMS
+    if has_datagrams:
         messages = 2 * questions
     else:
         messages = CONNECTION_PACKETS * questions if CONNECTION.of(params) == "new" else 0
-    return Traffic(
-        forward_payload_bytes=int(client["sent_bytes"]),
-        reverse_payload_bytes=int(client["received_bytes"]),
-        messages=messages,
-    )
+    return Traffic(**arrived_bytes(client, server, over_tcp=not has_datagrams), messages=messages)
 
 
 @cache
 def _forms() -> dict[Side, type[Form]]:
     from pydantic import model_validator
 
-    from ..form import Counts, Natural
+    from ..form import ABSENT, Counts, Natural
     from ..result_form import Histogram, SideResult
 
     class DnsClient(SideResult):
@@ -236,6 +233,8 @@ def _forms() -> dict[Side, type[Form]]:
         truncated: Natural
         connections: Natural
         failed: Natural
+        sent_bytes: Natural = ABSENT
+        received_bytes: Natural = ABSENT
 
     return {"client": DnsClient, "server": DnsServer}
 

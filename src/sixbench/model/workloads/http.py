@@ -19,6 +19,7 @@ from .applications import (
     HANDSHAKE_TIMES,
     IN_FLIGHT,
     agreed,
+    arrived_bytes,
     failures,
     marks,
     of_program,
@@ -243,12 +244,9 @@ def _traffic(params: Params, client: Result, server: Result) -> Traffic:
     if CLIENT.column in params:
         body_bytes = 0 if PAGE.column in params else int(OBJECT.of(params)) * int(server["requests"])
         return Traffic(reverse_payload_bytes=body_bytes, messages=CONNECTION_PACKETS * int(server["connections"]))
-    messages = CONNECTION_PACKETS * int(client["connections"]) if _stack(params).over_tcp else 0
-    return Traffic(
-        forward_payload_bytes=int(client["sent_bytes"]),
-        reverse_payload_bytes=int(client["received_bytes"]),
-        messages=messages,
-    )
+    over_tcp = _stack(params).over_tcp
+    messages = CONNECTION_PACKETS * int(client["connections"]) if over_tcp else 0
+    return Traffic(**arrived_bytes(client, server, over_tcp=over_tcp), messages=messages)
 
 
 @cache
@@ -294,6 +292,8 @@ def _forms() -> dict[Side, type[Form]]:
         requests: Natural
         connections: Natural
         failed: Natural
+        sent_bytes: Natural = ABSENT
+        received_bytes: Natural = ABSENT
         ecn: EcnMarks = ABSENT
 
     return {"client": HttpClient, "server": HttpServer}

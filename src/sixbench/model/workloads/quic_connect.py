@@ -21,6 +21,7 @@ from .applications import (
     IN_FLIGHT,
     SESSION,
     agreed,
+    arrived_bytes,
     failures,
     marks,
     of_program,
@@ -119,11 +120,7 @@ def _expects(params: Params) -> Expectation:
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:
     if CLIENT.column in params:
         return Traffic(messages=2 * int(server["transactions"]))
-    return Traffic(
-        forward_payload_bytes=int(client["sent_bytes"]),
-        reverse_payload_bytes=int(client["received_bytes"]),
-        messages=int(client["received_datagrams"]),
-    )
+    return Traffic(**arrived_bytes(client, server, over_tcp=False), messages=int(client["received_datagrams"]))
 
 
 @cache
@@ -166,6 +163,8 @@ def _forms() -> dict[Side, type[Form]]:
         connections: Natural
         failed: Natural
         retries: Natural
+        sent_bytes: Natural
+        received_bytes: Natural
         ecn: EcnMarks
 
     return {"client": QuicClient, "server": QuicServer}

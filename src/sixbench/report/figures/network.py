@@ -108,6 +108,8 @@ def _caption(shape: _Shape, paths: Sequence[PathDescription]) -> str:
         text += " A diamond is a node that translates packets to the other family."
     if any(described.route is not None and described.route.network.relays for described in paths):
         text += " A diamond between two families is also a relay, with connections of its own on either side."
+    if any(" / " in shape.label(index) for index in range(len(shape.first.links))):
+        text += " Values with a slash between them are of different directions or levels."
     common = _common_label(shape)
     if common is not None:
         text += f" Links without a label: {', '.join(common.splitlines())}."

@@ -1,5 +1,6 @@
-//! A socket of quinn that counts the marks of congestion with which datagrams come (RFC 9000 section 13.4). quinn's own
-//! statistics do not tell them. At a server that was told no peer it is the door, too.
+//! A socket of quinn that counts its datagrams: their bytes, and the marks of congestion with which they come (RFC 9000
+//! section 13.4). quinn's own statistics do not tell the marks, and end with each connection. At a server that was told
+//! no peer it is the door, too.
 
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
@@ -13,6 +14,7 @@ use quinn::{AsyncUdpSocket, Runtime, TokioRuntime, UdpPoller};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::counted::Carried;
 use crate::door::{Arrival, Door};
 
 /// Number of datagrams that came, by their ECN field (RFC 3168 section 5). Those of strangers are among them where the
@@ -42,45 +44,64 @@ impl Marks {
     }
 }
 
-/// The count so far, which others read.
+/// The counts of a socket's datagrams so far, which others read. Those of the exchange of cookies are not among them.
 #[derive(Debug, Clone, Default)]
-pub struct MarkCount(Arc<[AtomicU64; 4]>);
+pub struct DatagramCounts(Arc<Counters>);
 
-impl MarkCount {
-    /// The number by mark.
+#[derive(Debug, Default)]
+struct Counters {
+    by_mark: [AtomicU64; 4],
+    sent_bytes: AtomicU64,
+    received_bytes: AtomicU64,
+}
+
+impl DatagramCounts {
+    /// The number of those that came, by mark.
     pub fn marks(&self) -> Marks {
-        let [not_ect, ect1, ect0, ce] = [0, 1, 2, 3].map(|bits: usize| self.0[bits].load(Ordering::Relaxed));
+        let [not_ect, ect1, ect0, ce] = [0, 1, 2, 3].map(|bits: usize| self.0.by_mark[bits].load(Ordering::Relaxed));
         Marks { not_ect, ect0, ect1, ce }
     }
 
-    fn add(&self, mark: Option<EcnCodepoint>, datagrams: u64) {
+    /// The payload of UDP: what the kernel took, and what came.
+    pub fn carried(&self) -> Carried {
+        let Counters { sent_bytes, received_bytes, .. } = &*self.0;
+        Carried { sent: sent_bytes.load(Ordering::Relaxed), received: received_bytes.load(Ordering::Relaxed) }
+    }
+
+    fn add_sent(&self, bytes: usize) {
+        self.0.sent_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Adds datagrams that came together, with the same mark.
+    fn add_received(&self, mark: Option<EcnCodepoint>, datagrams: usize, bytes: usize) {
         let bits = mark.map_or(0, |mark| mark as usize);
-        self.0[bits].fetch_add(datagrams, Ordering::Relaxed);
+        self.0.by_mark[bits].fetch_add(datagrams as u64, Ordering::Relaxed);
+        self.0.received_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 }
 
-/// The socket, in this thread's runtime, and its count. With a door, only the peer's datagrams come through it.
+/// The socket, in this thread's runtime, and its counts. With a door, only the peer's datagrams come through it.
 pub fn counted(
     socket: std::net::UdpSocket,
     door: Option<Arc<Door>>,
-) -> io::Result<(Arc<dyn AsyncUdpSocket>, MarkCount)> {
-    let marks = MarkCount::default();
-    Ok((counting(socket, door, marks.clone())?, marks))
+) -> io::Result<(Arc<dyn AsyncUdpSocket>, DatagramCounts)> {
+    let counts = DatagramCounts::default();
+    Ok((counting(socket, door, counts.clone())?, counts))
 }
 
-/// [`counted`], with a count that may have begun at another socket.
+/// [`counted`], with counts that may have begun at another socket.
 pub fn counting(
     socket: std::net::UdpSocket,
     door: Option<Arc<Door>>,
-    marks: MarkCount,
+    counts: DatagramCounts,
 ) -> io::Result<Arc<dyn AsyncUdpSocket>> {
-    Ok(Arc::new(Counting { socket: TokioRuntime.wrap_udp_socket(socket)?, marks, door }))
+    Ok(Arc::new(Counting { socket: TokioRuntime.wrap_udp_socket(socket)?, counts, door }))
 }
 
 #[derive(Debug)]
 struct Counting {
     socket: Arc<dyn AsyncUdpSocket>,
-    marks: MarkCount,
+    counts: DatagramCounts,
     door: Option<Arc<Door>>,
 }
 
@@ -112,7 +133,9 @@ impl AsyncUdpSocket for Counting {
     }
 
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
-        self.socket.try_send(transmit)
+        self.socket.try_send(transmit)?;
+        self.counts.add_sent(transmit.contents.len());
+        Ok(())
     }
 
     fn poll_recv(
@@ -131,7 +154,8 @@ impl AsyncUdpSocket for Counting {
                 }
             }
             // The kernel puts datagrams together only if their fields are the same.
-            self.marks.add(received.ecn, received.len.div_ceil(received.stride.max(1)) as u64);
+            let datagrams = received.len.div_ceil(received.stride.max(1));
+            self.counts.add_received(received.ecn, datagrams, received.len);
         }
         Poll::Ready(Ok(messages))
     }
@@ -158,12 +182,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn datagrams_count_by_their_mark() {
-        let count = MarkCount::default();
-        count.add(None, 1);
-        count.add(Some(EcnCodepoint::Ect0), 2);
-        count.add(Some(EcnCodepoint::Ect1), 3);
-        count.add(Some(EcnCodepoint::Ce), 4);
-        assert_eq!(count.marks(), Marks { not_ect: 1, ect0: 2, ect1: 3, ce: 4 });
+    fn datagrams_count_by_their_mark_and_with_their_bytes() {
+        let counts = DatagramCounts::default();
+        counts.add_received(None, 1, 1200);
+        counts.add_received(Some(EcnCodepoint::Ect0), 2, 2400);
+        counts.add_received(Some(EcnCodepoint::Ect1), 3, 60);
+        counts.add_received(Some(EcnCodepoint::Ce), 4, 4800);
+        counts.add_sent(1452);
+        assert_eq!(counts.marks(), Marks { not_ect: 1, ect0: 2, ect1: 3, ce: 4 });
+        assert_eq!(counts.carried(), Carried { sent: 1452, received: 8460 });
     }
 }
