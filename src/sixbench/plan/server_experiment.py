@@ -16,8 +16,8 @@ from .path_levels import write_levels
 from .paths_file import aa_path, read_paths
 from .pooled_factor import with_pooled_column
 from .reader import Reader
-from .server_combinations import expand_to_servers, with_servers_pooled
-from .servers_file import DEFAULT_PATHS, SERVERS, check_keys_beside, check_server_paths, read_servers
+from .server_combinations import Ends, expand_to_servers, with_servers_pooled
+from .servers_file import DEFAULT_PATHS, SERVERS, check_keys_beside, check_server_paths, read_servers, read_vantages
 from .size_limits import MAX_TRIALS
 from .workload_file import read_workloads
 
@@ -33,6 +33,8 @@ def read_server_experiment(reader: Reader, data: dict[str, Any]) -> Experiment:
     blocks, statistics = read_blocks(reader, data), read_statistics(reader, data)
     factors = Factors(reader, data)
     servers = read_servers(reader, data[SERVERS])
+    hides_addresses = read.get("hide-addresses", False)
+    vantages = read_vantages(reader, data["hosts"], hides_addresses=hides_addresses) if "hosts" in data else ()
     items, standing_for = write_levels(reader, factors, data["paths"], INTERNET)
     paths = read_paths(reader, items, INTERNET)
     check_server_paths(reader, paths)
@@ -47,7 +49,7 @@ def read_server_experiment(reader: Reader, data: dict[str, Any]) -> Experiment:
         )
     if read.get("aa"):
         paths.append(aa_path(next(path for path in paths if path.name == baseline), {path.name for path in paths}))
-    combinations = expand_to_servers(reader, factors, servers, workloads, paths)
+    combinations = expand_to_servers(reader, factors, Ends(servers=servers, vantages=vantages), workloads, paths)
     reader.finish()
     statistics = with_servers_pooled(statistics, combinations)
     trials = sum(combination.goes_over(path.name) for combination in combinations for path in paths) * blocks.maximum
@@ -67,7 +69,8 @@ def read_server_experiment(reader: Reader, data: dict[str, Any]) -> Experiment:
         repeats=read.get("repeats", DEFAULT_REPEATS),
         servers=servers,
         resolver=read.get("resolver"),
-        hides_addresses=read.get("hide-addresses", False),
+        hides_addresses=hides_addresses,
+        vantages=vantages,
     )
     reader.finish()
     return experiment
