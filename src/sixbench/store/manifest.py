@@ -209,7 +209,9 @@ class Environment:
     @property
     def all_surveys(self) -> dict[str | None, Survey]:
         """The surveys by vantage. None as a vantage is this machine, where the experiment names no vantages."""
-        return {None: self.survey} if self.survey is not None else {**self.surveys}
+        if self.survey is not None:
+            return {None: self.survey}
+        return dict(self.surveys.items())
 
     def with_surveys(self, surveys: Mapping[str | None, Survey]) -> Environment:
         """The environment with the surveys of these vantages in place of the ones before."""

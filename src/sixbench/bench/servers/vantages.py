@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ...agent import Agent, AgentHub
 from ...lab.machines import agent_of
-from ...model.errors import AgentError, CapabilityError, SixbenchError
+from ...model.errors import AgentError, CapabilityError, HostsError, SixbenchError
 from ...model.experiment import Experiment
 from ...model.host import Host
 from ...plan.measure_experiment import LOCAL
@@ -28,7 +28,7 @@ def start_at(hub: AgentHub, vantage: Host | None) -> Agent:
 
 
 def check_vantages(hub: AgentHub, experiment: Experiment, source: Callable[[], Source]) -> None:
-    """Connects to all vantages that are other machines. Raises `CapabilityError` with a line for each that cannot be
+    """Connects to all vantages that are other machines. Raises `HostsError` with a line for each that cannot be
     used, with its place in the file that names it.
 
     Args:
@@ -40,9 +40,9 @@ def check_vantages(hub: AgentHub, experiment: Experiment, source: Callable[[], S
             hub.stop([start_at(hub, vantage)])
         except (AgentError, CapabilityError) as error:
             words = unreached(vantage, error, hides_addresses=experiment.hides_addresses)
-            problems.append(str(source().problem(("hosts", vantage.name), words)))
+            problems.append(source().problem(("hosts", vantage.name), words))
     if problems:
-        raise CapabilityError("\n".join(problems))
+        raise HostsError(problems)
 
 
 def unreached(vantage: Host, error: SixbenchError, *, hides_addresses: bool) -> str:
