@@ -11,7 +11,7 @@ PEERS_TESTS := tests/peers $(call lab_files,translate_tayga)
 # The programs are there only where these are run: installing some of them starts servers.
 PROGRAMS_TESTS := $(call lab_files,program_ends)
 # Not in CI, which they would take over an hour.
-SLOW_TESTS := $(call lab_files,added_workload calibration workers_killed dns64_tested hosts_internet machines_killed monitor moving notebook null_comparisons papers_on_hosts peer_bench reach translate_engines translated_packets tutorials wrong_clocks)
+SLOW_TESTS := $(call lab_files,added_workload calibration workers_killed dns64_tested hosts_internet machines_killed monitor moving notebook null_comparisons papers_on_hosts peer_bench reach translate_engines translated_packets tutorials vantages wrong_clocks)
 JOOL_TESTS := tests/guest/test_jool.py
 STAMPS_TESTS := tests/guest/test_stamping.py
 # Not in CI: they need a machine on which nothing else measures.

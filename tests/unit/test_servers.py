@@ -46,7 +46,7 @@ def experiment(*names: str, workloads: str = "[tcp-connect]", blocks: int = 3, m
 
 
 def surveyed(agent: RecordedAgent, planned: Experiment) -> tuple[Experiment, Survey]:
-    """What is measured from this machine, and its survey."""
+    """The experiment as this machine measures it, and its survey."""
     reduced, surveys = with_offered_only(planned, {None: take_survey(cast(Any, agent), planned)})
     return reduced, surveys[None]
 
@@ -78,7 +78,7 @@ def run_of(planned: Experiment, survey: Survey, records: list[TrialRecord]) -> R
 
 
 def fault_sentences(run: Run) -> list[str]:
-    """What does not work from this machine."""
+    """Sentences on faults that this machine sees."""
     return servers.faults_by_vantage(run).get(None, [])
 
 

@@ -24,6 +24,7 @@ from sixbench.model.errors import CapabilityError, ExperimentError, StoreError, 
 from sixbench.model.experiment import Experiment
 from sixbench.model.observer import Observer
 from sixbench.model.survey import Survey
+from sixbench.plan.changes import ExperimentChanges
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.hosts_override import number_of_vantages, with_vantages
 from sixbench.plan.reach_experiment import ReachOptions, server_of, text_of
@@ -239,8 +240,8 @@ def test_addresses_of_all_vantages_are_hidden() -> None:
     everything = json.dumps(manifest_to_json(run.manifest)) + "".join(
         json.dumps([trial.client, str(trial.evidence), trial.notes]) for trial in run.trials
     )
-    for own in ("198.51.100.", "198.51.101.", "2001:db8:100:", "2001:db8:101:"):
-        assert own not in everything
+    for prefix in ("198.51.100.", "198.51.101.", "2001:db8:100:", "2001:db8:101:"):
+        assert prefix not in everything
     assert V6 in everything
     assert {trial.evidence.client for trial in run.trials} == {HIDDEN}
 
@@ -346,3 +347,10 @@ def test_vantages_do_not_ask_a_server_one_right_after_the_other() -> None:
     rests.note(V4, "oslo", Probed(attempts=cast(Any, [_Body(body_bytes=2**20)]), result={}))
     rests.wait(V4, "berlin")
     assert slept == [1, 16]
+
+
+def test_an_experiment_with_servers_gets_its_vantages_by_hosts_too(tmp_path: Path) -> None:
+    file = tmp_path / "vantage.yaml"
+    file.write_text(HOSTS)
+    planned = read(ExperimentChanges(hosts=file).apply_to(source("")))
+    assert [(host.name, host.ssh) for host in planned.vantages] == [("berlin", "bench@berlin"), ("oslo", "bench@oslo")]

@@ -128,12 +128,7 @@ def reach(
         seed=seed,
         vantages=1 if from_ is None else number_of_vantages(from_),
     )
-    request = ReachRequest(
-        experiment="reach",
-        text=text_of(options),
-        vantages=from_,
-        out=out,
-        wait=wait,
-        output=RunOutput(as_json=json, quiet=quiet, events=events),
+    output = RunOutput(as_json=json, quiet=quiet, events=events)
+    return run_to_servers(
+        ReachRequest(experiment="reach", text=text_of(options), vantages=from_, out=out, wait=wait, output=output)
     )
-    return run_to_servers(request)

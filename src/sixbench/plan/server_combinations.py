@@ -29,7 +29,7 @@ TAKEN = frozenset({SERVER_COLUMN, VANTAGE_COLUMN})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ends:
+class ServerEnds:
     """The ends of an experiment with servers.
 
     Attributes:
@@ -51,7 +51,7 @@ class Ends:
 
 
 def expand_to_servers(
-    reader: Reader, factors: Factors, ends: Ends, workloads: list[WorkloadTemplate], paths: list[Path]
+    reader: Reader, factors: Factors, ends: ServerEnds, workloads: list[WorkloadTemplate], paths: list[Path]
 ) -> tuple[Combination, ...]:
     """Every workload from every vantage to every server that takes it, and every combination of the levels that it
     depends on."""

@@ -16,7 +16,7 @@ from .path_levels import write_levels
 from .paths_file import aa_path, read_paths
 from .pooled_factor import with_pooled_column
 from .reader import Reader
-from .server_combinations import Ends, expand_to_servers, with_servers_pooled
+from .server_combinations import ServerEnds, expand_to_servers, with_servers_pooled
 from .servers_file import DEFAULT_PATHS, SERVERS, check_keys_beside, check_server_paths, read_servers, read_vantages
 from .size_limits import MAX_TRIALS
 from .workload_file import read_workloads
@@ -49,7 +49,7 @@ def read_server_experiment(reader: Reader, data: dict[str, Any]) -> Experiment:
         )
     if read.get("aa"):
         paths.append(aa_path(next(path for path in paths if path.name == baseline), {path.name for path in paths}))
-    combinations = expand_to_servers(reader, factors, Ends(servers=servers, vantages=vantages), workloads, paths)
+    combinations = expand_to_servers(reader, factors, ServerEnds(servers=servers, vantages=vantages), workloads, paths)
     reader.finish()
     statistics = with_servers_pooled(statistics, combinations)
     trials = sum(combination.goes_over(path.name) for combination in combinations for path in paths) * blocks.maximum
