@@ -11,12 +11,13 @@ from typing import Any, cast
 
 import pytest
 from reach_agents import MS, RecordedAgent, RecordedHub
+from reach_runs import measured, run_of, surveyed
 
 from sixbench.analysis import analyse
 from sixbench.analysis.run_settings import differing_settings
 from sixbench.bench.servers.hiding import HIDDEN, Hiding, hidden_survey, own_addresses
 from sixbench.bench.servers.runner import ServerRunner
-from sixbench.bench.servers.surveying import look_again, take_survey, with_offered_only
+from sixbench.bench.servers.surveying import look_again, take_survey
 from sixbench.cli.main import main
 from sixbench.mechanisms import MECHANISMS
 from sixbench.model.errors import CapabilityError, ExperimentError, StoreError, UsageError
@@ -31,7 +32,7 @@ from sixbench.plan.reach_experiment import ReachOptions, read_list, server_of, t
 from sixbench.plan.schedule import all_trials
 from sixbench.plan.yaml_source import parse_yaml
 from sixbench.report import servers, terminal
-from sixbench.store import Environment, Manifest, Run
+from sixbench.store import Run
 from sixbench.store.manifest_json import manifest_from_json, manifest_to_json
 
 V4, V6 = "203.0.113.1", "2001:db8:1::1"
@@ -43,38 +44,6 @@ BOTH = "IPv6 from here is native; IPv4 from here is native."
 def experiment(*names: str, workloads: str = "[tcp-connect]", blocks: int = 3, more: str = "") -> Experiment:
     text = f"experiment: reach\nservers: {json.dumps(list(names))}\nworkloads: {workloads}\nblocks: {blocks}\n{more}"
     return read_experiment(parse_yaml(text, "test.yaml"), MECHANISMS)
-
-
-def surveyed(agent: RecordedAgent, planned: Experiment) -> tuple[Experiment, Survey]:
-    """The experiment as this machine measures it, and its survey."""
-    reduced, surveys = with_offered_only(planned, {None: take_survey(cast(Any, agent), planned)})
-    return reduced, surveys[None]
-
-
-def measured(agent: RecordedAgent, planned: Experiment) -> Run:
-    """A whole run of it."""
-    hub = cast(Any, RecordedHub(agent=agent))
-    reduced, survey = surveyed(agent, planned)
-    runner = ServerRunner(
-        hub=hub, experiment=reduced, surveys={None: survey}, observer=Observer(), presence=None, directory=None
-    )
-    records = []
-    for sequence, trial in enumerate(all_trials(reduced), start=1):
-        if runner.has_ended(trial.combination) is None:
-            records.append(runner.run(trial, sequence)[0].record)
-    last = runner.last_surveys().get(None)
-    assert last is not None
-    return run_of(reduced, last, records)
-
-
-def run_of(planned: Experiment, survey: Survey, records: list[TrialRecord]) -> Run:
-    environment = Environment(
-        kernel="", machine="", cpu="", distribution="", cores=1, memory_bytes=0, versions={}, survey=survey
-    )
-    manifest = Manifest(
-        run="test", experiment=planned, environment=environment, state="complete", started_realtime_ns=1
-    )
-    return Run(directory=Path(), manifest=manifest, trials=records)
 
 
 def fault_sentences(run: Run) -> list[str]:

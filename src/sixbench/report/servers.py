@@ -326,28 +326,36 @@ _Key = tuple[str, str]
 """A workload (of HTTP with the version) and a family."""
 
 
-@once_a_run
 def faults_by_vantage(run: Run) -> dict[str | None, list[str]]:
-    """Sentences that can be forwarded to who runs a server or the network to it, each about one thing, by vantage."""
-    return {vantage: _fault_sentences(run, vantage, survey) for vantage, survey in surveys_of(run).items()}
+    """The sentences of `faults_of_servers` by vantage."""
+    faults: dict[str | None, list[str]] = {vantage: [] for vantage in surveys_of(run)}
+    for (vantage, _), sentences in faults_of_servers(run).items():
+        faults[vantage] += sentences
+    return faults
 
 
-def _fault_sentences(run: Run, vantage: str | None, survey: Survey) -> list[str]:
+@once_a_run
+def faults_of_servers(run: Run) -> dict[tuple[str | None, str], list[str]]:
+    """Sentences that can be forwarded to who runs a server or the network to it, each about one thing, by vantage and
+    server."""
     attempts = _attempts(run)
-    sentences: list[str] = []
-    for server in survey.servers:
-        sentences += _of_announced(server)
-        for family, entry in server.families.items():
-            sentences += _of_addresses(server.label, family, entry)
-            sentences += _of_unsent(server, family, entry)
-        of_server = attempts.get((vantage, server.label), {})
-        sentences += [
-            _of_lookups(server, family, of_server)
-            if workload == DNS
-            else _of_attempts(server, workload, family, of_server)
-            for (workload, family), seen in of_server.items()
-            if seen.has_failed and family in server.families
-        ]
+    return {
+        (vantage, server.label): _fault_sentences(server, attempts.get((vantage, server.label), {}))
+        for vantage, survey in surveys_of(run).items()
+        for server in survey.servers
+    }
+
+
+def _fault_sentences(server: SurveyedServer, of_server: Mapping[_Key, _Attempts]) -> list[str]:
+    sentences = _of_announced(server)
+    for family, entry in server.families.items():
+        sentences += _of_addresses(server.label, family, entry)
+        sentences += _of_unsent(server, family, entry)
+    sentences += [
+        _of_lookups(server, family, of_server) if workload == DNS else _of_attempts(server, workload, family, of_server)
+        for (workload, family), seen in of_server.items()
+        if seen.has_failed and family in server.families
+    ]
     return sentences
 
 
