@@ -11,7 +11,7 @@ PEERS_TESTS := tests/peers $(call lab_files,translate_tayga)
 # The programs are there only where these are run: installing some of them starts servers.
 PROGRAMS_TESTS := $(call lab_files,program_ends)
 # Not in CI, which they would take over an hour.
-SLOW_TESTS := $(call lab_files,added_workload calibration dns64_tested endurance happy_eyeballs hosts_internet hosts_processors link_down machines_killed map monitor moving notebook null_comparisons one_way_delays papers_on_hosts peer_bench ptp reach serve_flood translate_carrier_errors translate_engines translated_packets tutorials workers_killed wrong_clocks)
+SLOW_TESTS := $(call lab_files,added_workload calibration dns64_tested endurance happy_eyeballs hosts_internet hosts_processors link_down machines_killed map monitor moving notebook null_comparisons one_way_delays papers_on_hosts peer_bench ptp reach serve_flood translate_carrier_errors translate_engines translated_packets tutorials vantages workers_killed wrong_clocks)
 JOOL_TESTS := tests/guest/test_jool.py
 STAMPS_TESTS := tests/guest/test_stamping.py
 # Not in CI: they need a machine on which nothing else measures.

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from sixbench.agent.ssh import split_destination
 from sixbench.cli.consent import require_consent_to_hosts
 from sixbench.lab.render import render, script_text
 from sixbench.mechanisms import MECHANISMS
 from sixbench.model.errors import ExperimentError, UsageError
 from sixbench.model.experiment import Experiment
+from sixbench.model.host import split_destination
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.hosts_override import apply_hosts
 from sixbench.plan.yaml_source import parse_yaml
@@ -279,10 +279,10 @@ def test_destinations(destination: str, parts: tuple[str | None, str, int | None
 
 
 def test_a_run_directory_connects_to_no_host_by_itself() -> None:
-    topologies = read().topologies
+    planned = read()
     with pytest.raises(UsageError, match=r"bench@lab1\.example, bench@lab2\.example:2222\. .* --allow-hosts"):
-        require_consent_to_hosts(topologies, allowed=False)
-    require_consent_to_hosts(topologies, allowed=True)
+        require_consent_to_hosts(planned, allowed=False)
+    require_consent_to_hosts(planned, allowed=True)
 
 
 def test_the_page_starts_no_experiment_with_hosts() -> None:

@@ -11,12 +11,13 @@ from typing import Any, cast
 
 import pytest
 from reach_agents import MS, RecordedAgent, RecordedHub
+from reach_runs import measured, run_of, surveyed
 
 from sixbench.analysis import analyse
 from sixbench.analysis.run_settings import differing_settings
 from sixbench.bench.servers.hiding import HIDDEN, Hiding, hidden_survey, own_addresses
 from sixbench.bench.servers.runner import ServerRunner
-from sixbench.bench.servers.surveying import look_again, take_survey, with_offered_only
+from sixbench.bench.servers.surveying import look_again, take_survey
 from sixbench.cli.main import main
 from sixbench.mechanisms import MECHANISMS
 from sixbench.model.errors import CapabilityError, ExperimentError, StoreError, UsageError
@@ -31,7 +32,7 @@ from sixbench.plan.reach_experiment import ReachOptions, read_list, server_of, t
 from sixbench.plan.schedule import all_trials
 from sixbench.plan.yaml_source import parse_yaml
 from sixbench.report import servers, terminal
-from sixbench.store import Environment, Manifest, Run
+from sixbench.store import Run
 from sixbench.store.manifest_json import manifest_from_json, manifest_to_json
 
 V4, V6 = "203.0.113.1", "2001:db8:1::1"
@@ -45,30 +46,9 @@ def experiment(*names: str, workloads: str = "[tcp-connect]", blocks: int = 3, m
     return read_experiment(parse_yaml(text, "test.yaml"), MECHANISMS)
 
 
-def measured(agent: RecordedAgent, planned: Experiment) -> Run:
-    """A whole run of it."""
-    hub = cast(Any, RecordedHub(agent=agent))
-    reduced, survey = with_offered_only(planned, take_survey(cast(Any, agent), planned))
-    runner = ServerRunner(
-        hub=hub, experiment=reduced, survey=survey, observer=Observer(), presence=None, directory=None
-    )
-    records = []
-    for sequence, trial in enumerate(all_trials(reduced), start=1):
-        if runner.has_ended(trial.combination) is None:
-            records.append(runner.run(trial, sequence)[0].record)
-    last = runner.last_survey()
-    assert last is not None
-    return run_of(reduced, last, records)
-
-
-def run_of(planned: Experiment, survey: Survey, records: list[TrialRecord]) -> Run:
-    environment = Environment(
-        kernel="", machine="", cpu="", distribution="", cores=1, memory_bytes=0, versions={}, survey=survey
-    )
-    manifest = Manifest(
-        run="test", experiment=planned, environment=environment, state="complete", started_realtime_ns=1
-    )
-    return Run(directory=Path(), manifest=manifest, trials=records)
+def fault_sentences(run: Run) -> list[str]:
+    """Sentences on faults that this machine sees."""
+    return servers.faults_by_vantage(run).get(None, [])
 
 
 def shown(run: Run) -> str:
@@ -208,7 +188,7 @@ def test_records_of_strangers_are_shown_within_bounds() -> None:
     ]
     odd += [{"outcome": ["silence"], "icmp": {"type": "z" * 9000, "code": {}, "from": EVIL}, "status": [429]}]
     trials = [replace(trial, client={"attempts": odd}) for trial in run.trials]
-    sentences = servers.fault_sentences(replace(run, trials=trials))
+    sentences = fault_sentences(replace(run, trials=trials))
     assert all(text.isprintable() and len(text) < 5000 for text in sentences)
     assert len(sentences) == 2
 
@@ -216,7 +196,7 @@ def test_records_of_strangers_are_shown_within_bounds() -> None:
 def test_a_family_that_fails_is_a_finding_with_what_else_answers() -> None:
     agent = RecordedAgent(names=NAMES, outcomes={("tcp-connect", V6): "silence"})
     run = measured(agent, experiment("www.example.org", workloads="[ping, tcp-connect]"))
-    assert servers.fault_sentences(run)[:1] == [
+    assert fault_sentences(run)[:1] == [
         f"IPv6 to www.example.org ({V6}) fails by tcp-connect: SYN unanswered in 3 of 3, while ping over IPv6 and "
         "tcp-connect over IPv4 answer."
     ]
@@ -237,12 +217,12 @@ def test_a_family_that_fails_is_a_finding_with_what_else_answers() -> None:
 def test_each_fault_has_its_words(outcome: str, words: str) -> None:
     agent = RecordedAgent(names=NAMES, outcomes={("tls", V6): outcome})
     run = measured(agent, experiment("www.example.org", workloads="[tls]"))
-    assert any(words in sentence for sentence in servers.fault_sentences(run))
+    assert any(words in sentence for sentence in fault_sentences(run))
 
 
 def test_a_black_hole_of_long_packets_is_a_fault() -> None:
     run = measured(RecordedAgent(names=NAMES, drops_too_big=True), experiment("www.example.org"))
-    assert servers.fault_sentences(run)[1:] == [
+    assert fault_sentences(run)[1:] == [
         "The path MTU to www.example.org over IPv6 is 1480 bytes, less than that of the interface, and no Packet Too "
         "Big comes back: connections hang unless an end probes or a router lowers the MSS. It may be the way back: "
         "answers to echo requests are as long."
@@ -262,7 +242,7 @@ def test_http3_that_is_announced_and_blocked_is_a_fault() -> None:
     names = {"www.example.org": NAMES["www.example.org"] | {"HTTPS": ["h3", "h2"]}}
     agent = RecordedAgent(names=names, outcomes={("http 3", V4): "silence", ("http 3", V6): "silence"})
     run = measured(agent, experiment("www.example.org", workloads='[{http: {version: ["2", "3"]}}]'))
-    assert servers.fault_sentences(run) == [
+    assert fault_sentences(run) == [
         "www.example.org announces HTTP/3 in its HTTPS record, and UDP does not lead to it: silence over IPv4 and "
         "silence over IPv6."
     ]
@@ -323,7 +303,7 @@ def test_look_ups_are_not_evidence_about_a_server() -> None:
         RecordedAgent(names=NAMES, outcomes=dead), experiment("www.example.org", workloads="[dns, ping, tcp-connect]")
     )
     to = f"IPv6 to www.example.org ({V6}) fails by"
-    assert servers.fault_sentences(run) == [
+    assert fault_sentences(run) == [
         f"{to} ping: echo requests unanswered in 15 of 15, while ping over IPv4 answers.",
         f"{to} tcp-connect: SYN unanswered in 3 of 3, while tcp-connect over IPv4 answers.",
     ]
@@ -332,18 +312,18 @@ def test_look_ups_are_not_evidence_about_a_server() -> None:
 def test_look_ups_that_fail_are_told_of_the_name() -> None:
     agent = RecordedAgent(names=NAMES)
     planned = experiment("www.example.org", workloads="[dns]")
-    reduced, survey = with_offered_only(planned, take_survey(cast(Any, agent), planned))
+    reduced, survey = surveyed(agent, planned)
     agent.names = {"www.example.org": {"A": [V4], "AAAA": "SERVFAIL"}}
     runner = ServerRunner(
         hub=cast(Any, RecordedHub(agent=agent)),
         experiment=reduced,
-        survey=survey,
+        surveys={None: survey},
         observer=Observer(),
         presence=None,
         directory=None,
     )
     records = [runner.run(trial, 1)[0].record for trial in all_trials(reduced)]
-    assert servers.fault_sentences(run_of(reduced, survey, records)) == [
+    assert fault_sentences(run_of(reduced, survey, records)) == [
         "Look-ups of the AAAA records of www.example.org fail: answered with an error in 3 of 3 (the resolver answered "
         "SERVFAIL), while those of its A records are answered."
     ]
@@ -355,7 +335,7 @@ def test_what_answers_is_told_even_if_nothing_near_does() -> None:
         RecordedAgent(names=NAMES, outcomes=outcomes),
         experiment("www.example.org", workloads="[ping, tls, tcp-connect]"),
     )
-    assert not any("nothing else" in text for text in servers.fault_sentences(run))
+    assert not any("nothing else" in text for text in fault_sentences(run))
 
 
 @pytest.mark.parametrize(
@@ -375,7 +355,7 @@ def test_silence_is_told_as_far_as_it_came(more: dict[str, Any], words: str) -> 
     run = measured(RecordedAgent(names=NAMES), experiment("www.example.org", workloads="[tls]"))
     client = {"attempts": [{"outcome": "silence"} | more]}
     trials = [replace(trial, client=client) if trial.path == "ipv6" else trial for trial in run.trials]
-    assert servers.fault_sentences(replace(run, trials=trials)) == [
+    assert fault_sentences(replace(run, trials=trials)) == [
         f"IPv6 to www.example.org ({V6}) fails by tls: {words}, while tls over IPv4 answers."
     ]
 
@@ -385,41 +365,39 @@ def test_http_3_that_is_announced_for_another_port_is_not_expected(outcome: str)
     names = {"www.example.org": {"A": [V4], "AAAA": [V6], "HTTPS": ["h2", "h3"]}}
     outcomes = {("http 3", V4): outcome, ("http 3", V6): outcome}
     workloads = "[tcp-connect, {http: {version: '3'}}]"
-    [sentence] = servers.fault_sentences(
+    [sentence] = fault_sentences(
         measured(RecordedAgent(names=names, outcomes=outcomes), experiment("www.example.org", workloads=workloads))
     )
     assert ("UDP does not lead to it" in sentence) == (outcome == "silence")
     text = f"experiment: a\nservers: [{{name: www.example.org, port: 8443}}]\nworkloads: {workloads}\nblocks: 3\n"
     planned = read_experiment(parse_yaml(text, "test.yaml"), MECHANISMS)
-    assert servers.fault_sentences(measured(RecordedAgent(names=names, outcomes=outcomes), planned)) == []
+    assert fault_sentences(measured(RecordedAgent(names=names, outcomes=outcomes), planned)) == []
 
 
 def test_nothing_else_is_said_where_nothing_else_was_tried() -> None:
     agent = RecordedAgent(names={"www.example.org": {"A": [V4], "AAAA": []}}, outcomes={("tcp-connect", V4): "silence"})
     run = measured(agent, experiment("www.example.org"))
-    assert servers.fault_sentences(run) == [
-        f"IPv4 to www.example.org ({V4}) fails by tcp-connect: SYN unanswered in 3 of 3."
-    ]
+    assert fault_sentences(run) == [f"IPv4 to www.example.org ({V4}) fails by tcp-connect: SYN unanswered in 3 of 3."]
 
 
 def test_a_machine_without_ipv6_says_so_and_goes_on() -> None:
     run = measured(RecordedAgent(names=NAMES, interfaces={V6: None}), experiment("www.example.org"))
     assert {trial.path for trial in run.trials} == {"ipv4"}
-    assert f"This machine has no route to www.example.org over IPv6 ({V6})." in servers.fault_sentences(run)
+    assert f"This machine has no route to www.example.org over IPv6 ({V6})." in fault_sentences(run)
 
 
 def test_nothing_that_can_be_measured_is_said_before_anything_is_written() -> None:
     agent = RecordedAgent(names={"www.example.org": {"A": "NXDOMAIN", "AAAA": "NXDOMAIN"}})
     planned = experiment("www.example.org")
     with pytest.raises(CapabilityError, match=r"no server can be measured from here: www\.example\.org: .*NXDOMAIN"):
-        with_offered_only(planned, take_survey(cast(Any, agent), planned))
+        surveyed(agent, planned)
 
 
 def test_names_without_a_network_are_not_looked_up_for_ever() -> None:
     agent = RecordedAgent(names={"www.example.org": {"A": "no-route", "AAAA": "no-route"}})
     planned = experiment("www.example.org", workloads="[dns, tcp-connect]")
     with pytest.raises(CapabilityError, match=r"its name has no address here \(no-route\)"):
-        with_offered_only(planned, take_survey(cast(Any, agent), planned))
+        surveyed(agent, planned)
 
 
 def test_a_server_that_answers_nothing_keeps_one_workload_that_shows_it() -> None:
@@ -427,7 +405,7 @@ def test_a_server_that_answers_nothing_keeps_one_workload_that_shows_it() -> Non
     agent = RecordedAgent(names=NAMES, outcomes=outcomes)
     run = measured(agent, experiment("www.example.org", workloads="[ping, tls, tcp-connect]"))
     assert {trial.workload for trial in run.trials} == {"tcp-connect"}
-    assert "SYN unanswered in 3 of 3, and nothing else answers." in servers.fault_sentences(run)[0]
+    assert "SYN unanswered in 3 of 3, and nothing else answers." in fault_sentences(run)[0]
 
 
 def test_the_first_address_that_answers_is_pinned_and_the_dead_one_is_named() -> None:
@@ -438,7 +416,7 @@ def test_the_first_address_that_answers_is_pinned_and_the_dead_one_is_named() ->
     run = measured(agent, experiment("www.example.org"))
     assert {trial.evidence.server for trial in run.trials} == {alive, V6}
     words = f"1 of 2 IPv4 addresses of www.example.org does not answer: {dead} (silence). The trials went to {alive}."
-    assert words in servers.fault_sentences(run)
+    assert words in fault_sentences(run)
 
 
 @pytest.mark.parametrize("address", ["::", "ff02::1", "::ffff:192.0.2.1"])
@@ -446,7 +424,7 @@ def test_a_resolver_that_filters_a_name_does_not_end_the_run(address: str) -> No
     agent = RecordedAgent(names=NAMES | {"bad.example": {"A": ["0.0.0.0"], "AAAA": [address]}})
     run = measured(agent, experiment("www.example.org", "bad.example"))
     assert {trial.levels["server"] for trial in run.trials} == {"www.example.org"}
-    sentences = servers.fault_sentences(run)
+    sentences = fault_sentences(run)
     assert any(text.startswith("The A records of bad.example lead to no server: 0.0.0.0 is") for text in sentences)
     assert any(text.startswith("The AAAA records of bad.example lead to no server: ") for text in sentences)
     [left_out] = survey_of(run).server("bad.example").left_out.values()
@@ -520,7 +498,7 @@ def test_an_address_of_a_dns64_is_no_ipv6_server() -> None:
     agent = RecordedAgent(names={"www.example.org": {"A": [V4], "AAAA": ["64:ff9b::cb00:7101"]}})
     run = measured(agent, experiment("www.example.org"))
     assert "IPv6 from here is NAT64; IPv4 from here is native." in shown(run)
-    assert servers.fault_sentences(run)[0].startswith("www.example.org has no IPv6 address of its own: a DNS64 made")
+    assert fault_sentences(run)[0].startswith("www.example.org has no IPv6 address of its own: a DNS64 made")
 
 
 @pytest.mark.parametrize(
@@ -533,7 +511,7 @@ def test_an_address_of_a_dns64_is_no_ipv6_server() -> None:
 def test_look_ups_that_fail_are_faults(lookup: str, words: str) -> None:
     agent = RecordedAgent(names={"www.example.org": {"A": [V4], "AAAA": lookup}})
     run = measured(agent, experiment("www.example.org", workloads="[dns, tcp-connect]"))
-    assert words in servers.fault_sentences(run)
+    assert words in fault_sentences(run)
     asked = {trial.path: trial.metrics["questions_unanswered_ratio"] for trial in run.trials if trial.workload == "dns"}
     assert asked == {"ipv4": 0, "ipv6": 1}
 
@@ -541,11 +519,11 @@ def test_look_ups_that_fail_are_faults(lookup: str, words: str) -> None:
 def test_a_name_that_changes_its_addresses_is_pinned_and_told() -> None:
     agent = RecordedAgent(names={"www.example.org": {"A": [V4], "AAAA": [V6]}})
     planned = experiment("www.example.org")
-    reduced, survey = with_offered_only(planned, take_survey(cast(Any, agent), planned))
+    reduced, survey = surveyed(agent, planned)
     agent.names["www.example.org"]["A"] = ["203.0.113.77"]
     run = run_of(reduced, look_again(cast(Any, agent), reduced, survey), [])
     words = f"www.example.org has other IPv4 addresses at the end of the run (203.0.113.77); all trials went to {V4}."
-    assert words in servers.fault_sentences(run)
+    assert words in fault_sentences(run)
 
 
 @pytest.mark.parametrize(
@@ -565,7 +543,7 @@ def test_a_run_that_goes_on_knows_who_has_refused(agent: RecordedAgent, rule: st
     runner = ServerRunner(
         hub=hub,
         experiment=planned,
-        survey=survey,
+        surveys={None: survey},
         observer=Observer(),
         presence=None,
         directory=None,
@@ -583,21 +561,21 @@ def json_records(run: Run) -> list[TrialRecord]:
 def test_a_look_up_that_fails_at_the_end_is_no_change_of_addresses(now: str) -> None:
     agent = RecordedAgent(names={"www.example.org": {"A": [V4], "AAAA": [V6]}})
     planned = experiment("www.example.org")
-    reduced, survey = with_offered_only(planned, take_survey(cast(Any, agent), planned))
+    reduced, survey = surveyed(agent, planned)
     agent.names["www.example.org"]["A"] = now
     again = look_again(cast(Any, agent), reduced, survey)
     assert [entry.now for entry in again.servers[0].families.values()] == [None, (V6,)]
-    assert servers.fault_sentences(run_of(reduced, again, [])) == []
+    assert fault_sentences(run_of(reduced, again, [])) == []
 
 
 def test_a_name_without_addresses_at_the_end_is_told() -> None:
     agent = RecordedAgent(names={"www.example.org": {"A": [V4], "AAAA": [V6]}})
     planned = experiment("www.example.org")
-    reduced, survey = with_offered_only(planned, take_survey(cast(Any, agent), planned))
+    reduced, survey = surveyed(agent, planned)
     agent.names["www.example.org"]["AAAA"] = []
     run = run_of(reduced, look_again(cast(Any, agent), reduced, survey), [])
     words = f"www.example.org has no IPv6 address any more at the end of the run; all trials went to {V6}."
-    assert servers.fault_sentences(run) == [words]
+    assert fault_sentences(run) == [words]
 
 
 def test_trials_to_a_server_on_this_machine_are_valid() -> None:
@@ -614,7 +592,7 @@ def test_a_trial_of_which_nothing_was_sent_is_invalid_and_decides_nothing() -> N
     over_ipv6 = [trial for trial in run.trials if trial.path == "ipv6"]
     assert len(over_ipv6) == 30
     assert {(trial.status, trial.reasons[0].kind) for trial in over_ipv6} == {("invalid", ReasonKind.NOTHING_SENT)}
-    [sentence] = servers.fault_sentences(run)
+    [sentence] = fault_sentences(run)
     assert sentence.startswith(f"This machine sends nothing to www.example.org over IPv6 ({V6}) by tcp-connect")
 
 
@@ -630,14 +608,14 @@ def test_a_family_that_fails_twenty_times_is_decided() -> None:
     planned = replace(planned, blocks=replace(planned.blocks, minimum=3, maximum=40, until="decided"))
     run = measured(agent, planned)
     assert sum(trial.path == "ipv6" for trial in run.trials) == 20
-    assert "SYN unanswered in 20 of 20" in servers.fault_sentences(run)[0]
+    assert "SYN unanswered in 20 of 20" in fault_sentences(run)[0]
 
 
 def test_a_server_that_asks_to_be_left_alone_is_left_alone() -> None:
     agent = RecordedAgent(names=NAMES, statuses={V4: 429})
     run = measured(agent, experiment("www.example.org", workloads="[http]", blocks=20))
     assert sum(trial.path == "ipv4" for trial in run.trials) == 3
-    assert servers.fault_sentences(run) == [
+    assert fault_sentences(run) == [
         f"IPv4 to www.example.org ({V4}) fails by http 1.1: answered with status 429 in 3 of 3, while http 1.1 over "
         "IPv6 answers."
     ]
@@ -653,12 +631,12 @@ def test_a_server_that_has_had_enough_at_once_is_left_out_with_its_status() -> N
 def test_a_trial_that_leaves_by_another_interface_is_invalid() -> None:
     agent = RecordedAgent(names=NAMES)
     planned = experiment("www.example.org")
-    reduced, survey = with_offered_only(planned, take_survey(cast(Any, agent), planned))
+    reduced, survey = surveyed(agent, planned)
     agent.interfaces[V6] = "wg0"
     runner = ServerRunner(
         hub=cast(Any, RecordedHub(agent=agent)),
         experiment=reduced,
-        survey=survey,
+        surveys={None: survey},
         observer=Observer(),
         presence=None,
         directory=None,
@@ -672,18 +650,18 @@ def test_a_trial_that_leaves_by_another_interface_is_invalid() -> None:
 def test_the_addresses_of_this_machine_are_in_no_file() -> None:
     agent = RecordedAgent(names=NAMES)
     planned = experiment("www.example.org", workloads="[ping, tcp-connect, tls]", more="hide-addresses: true\n")
-    reduced, survey = with_offered_only(planned, take_survey(cast(Any, agent), planned))
+    reduced, survey = surveyed(agent, planned)
     survey = hidden_survey(survey, Hiding(own_addresses(survey)))
     runner = ServerRunner(
         hub=cast(Any, RecordedHub(agent=agent)),
         experiment=reduced,
-        survey=survey,
+        surveys={None: survey},
         observer=Observer(),
         presence=None,
         directory=None,
     )
     records = [runner.run(trial, 1)[0].record for trial in all_trials(reduced)]
-    last = runner.last_survey()
+    last = runner.last_surveys().get(None)
     assert last is not None
     text = repr((survey, last, records))
     assert "198.51.100." not in text
@@ -694,11 +672,11 @@ def test_the_addresses_of_this_machine_are_in_no_file() -> None:
 
 def hidden_records(agent: RecordedAgent, planned: Experiment, before: Any = None) -> tuple[Survey, list[TrialRecord]]:
     """The last survey and the records of a run that hides addresses. `before`: called before each trial."""
-    reduced, survey = with_offered_only(planned, take_survey(cast(Any, agent), planned))
+    reduced, survey = surveyed(agent, planned)
     runner = ServerRunner(
         hub=cast(Any, RecordedHub(agent=agent)),
         experiment=reduced,
-        survey=hidden_survey(survey, Hiding(own_addresses(survey))),
+        surveys={None: hidden_survey(survey, Hiding(own_addresses(survey)))},
         observer=Observer(),
         presence=None,
         directory=None,
@@ -708,7 +686,7 @@ def hidden_records(agent: RecordedAgent, planned: Experiment, before: Any = None
         if before is not None:
             before(sequence)
         records.append(runner.run(trial, sequence)[0].record)
-    last = runner.last_survey()
+    last = runner.last_surveys().get(None)
     assert last is not None
     return last, records
 
@@ -750,11 +728,11 @@ def test_the_way_out_is_hidden_up_to_the_first_public_router() -> None:
 def test_a_ping_that_leaves_by_another_interface_is_invalid() -> None:
     agent = RecordedAgent(names=NAMES)
     planned = experiment("www.example.org", workloads="[ping]", blocks=1)
-    reduced, survey = with_offered_only(planned, take_survey(cast(Any, agent), planned))
+    reduced, survey = surveyed(agent, planned)
     agent.interfaces[V6] = "wg0"
     hub = cast(Any, RecordedHub(agent=agent))
     runner = ServerRunner(
-        hub=hub, experiment=reduced, survey=survey, observer=Observer(), presence=None, directory=None
+        hub=hub, experiment=reduced, surveys={None: survey}, observer=Observer(), presence=None, directory=None
     )
     records = [runner.run(trial, 1)[0].record for trial in all_trials(reduced)]
     assert {record.path: record.status for record in records} == {"ipv4": "ok", "ipv6": "invalid"}

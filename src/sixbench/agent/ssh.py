@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from ..model.errors import CapabilityError
-from ..model.host import Host
+from ..model.host import Host, split_destination
 from ..model.quoting import one_line, printable
 from .machine import AgentProcess
 from .remote_process import RemoteProcess
@@ -342,15 +342,6 @@ async def connect(name: str, destination: str) -> SSHClientConnection:
         raise CapabilityError(f"{doing}: {error.strerror or error}; {helps}") from error
     except (asyncssh.Error, ValueError) as error:
         raise CapabilityError(f"{doing}: {error}; {helps}") from error
-
-
-def split_destination(destination: str) -> tuple[str | None, str, int | None]:
-    """User, host and port of what ssh(1) is given."""
-    user, at, rest = destination.rpartition("@")
-    host, colon, port = rest.rpartition(":")
-    if not colon or rest.endswith("]"):
-        host, port = rest, ""
-    return user if at else None, host.strip("[]"), int(port) if port else None
 
 
 def by_hand(destination: str) -> str:

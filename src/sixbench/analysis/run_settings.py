@@ -50,6 +50,9 @@ def _recorded_settings(run: Run) -> dict[str, Any]:
     environment = data["environment"]
     if "survey" in environment:
         environment = environment | {"survey": _of_survey(environment["survey"])}
+    if "surveys" in environment:
+        surveys = {vantage: _of_survey(survey) for vantage, survey in environment["surveys"].items()}
+        environment = environment | {"surveys": surveys}
     return {
         **environment,
         "guests": data.get("guests", {}),

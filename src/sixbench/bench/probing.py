@@ -33,11 +33,12 @@ def probe_machine(
         source: gives the experiment's file with its changes; None: the text that the experiment keeps.
         means_it: whether interfaces may be lent that are in use.
     """
+    source = source or (lambda: parse_yaml(experiment.text, experiment.file))
     if experiment.servers:
-        return probe_servers(hub, experiment)
+        return probe_servers(hub, experiment, source)
     check_ports(experiment.topologies, experiment.file, means_it=means_it)
     check_guests(experiment)
-    check_settings(hub, experiment.topologies, source or (lambda: parse_yaml(experiment.text, experiment.file)))
+    check_settings(hub, experiment.topologies, source)
     probe = hub.start(["probe"])["probe"]
     try:
         check_requirements(probe, experiment)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -29,8 +30,8 @@ class Runner(Protocol):
     def has_ended(self, combination: str) -> StopRule | None:
         """The rule by which a combination has no more trials. None: it goes on."""
 
-    def last_survey(self) -> Survey | None:
-        """The survey as it is after the last trial. None: there is none."""
+    def last_surveys(self) -> Mapping[str | None, Survey]:
+        """The surveys as they are after the last trial, by vantage; those that cannot be taken are left out."""
 
 
 @dataclass(kw_only=True)
@@ -94,9 +95,9 @@ class TrialRunner:
         """None: the scheduler's own rules end a combination."""
         return None
 
-    def last_survey(self) -> Survey | None:
+    def last_surveys(self) -> Mapping[str | None, Survey]:
         """None: there are no servers."""
-        return None
+        return {}
 
     def _network(self, path: Path, index: int) -> tuple[Laboratory, Network]:
         """The network of a trial, which is told where it was built for it."""

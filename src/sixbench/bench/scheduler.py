@@ -71,9 +71,9 @@ def run_experiment(run: OpenRun, observer: Observer) -> RunEnd:
     finally:
         if run.kept is None:
             laboratories.close()
-    survey = loop.runner.last_survey()
-    if survey is not None:
-        writer.save_manifest(environment=replace(writer.manifest.environment, survey=survey))
+    surveys = loop.runner.last_surveys()
+    if surveys:
+        writer.save_manifest(environment=writer.manifest.environment.with_surveys(surveys))
     state: RunState = "complete" if all(record.status != "failed" for record in loop.by_key.values()) else "partial"
     writer.save_manifest(state=state, ended_realtime_ns=time.time_ns(), **built(writer, laboratories))
     observer.ended(state, len(loop.by_key))
@@ -161,12 +161,12 @@ class _Loop:
 
     def _runner(self) -> Runner:
         """Runs the trials: towards servers, or in laboratories."""
-        survey = self.writer.manifest.environment.survey
-        if self.experiment.servers and survey is not None:
+        surveys = self.writer.manifest.environment.all_surveys
+        if self.experiment.servers and surveys:
             return ServerRunner(
                 hub=self.open_run.hub,
                 experiment=self.experiment,
-                survey=survey,
+                surveys=surveys,
                 observer=self.observer,
                 presence=self.open_run.presence,
                 directory=self.writer.identity,

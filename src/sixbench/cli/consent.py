@@ -13,7 +13,6 @@ from .options import ALLOW_FLAG, ALLOW_HOSTS_FLAG, MEAN_IT_FLAG
 if TYPE_CHECKING:
     from ..model.experiment import Combination, Experiment
     from ..model.path import Path
-    from ..model.topology import Topology
 
 MAX_SHOWN = 100
 MOST_HOSTS = 8
@@ -97,16 +96,19 @@ def require_consent_to_run(experiment: Experiment, *, allowed: bool, chose_kerne
     )
 
 
-def require_consent_to_hosts(topologies: Iterable[Topology], *, allowed: bool) -> None:
+def require_consent_to_hosts(experiment: Experiment, *, allowed: bool) -> None:
     """Raises `UsageError` where going on with a run directory would connect to other machines, which the command line
     does not allow: whoever wrote the directory chose them."""
     from ..lab.machines import hosts_used
     from ..model.errors import UsageError
 
-    names = list(dict.fromkeys(str(host.ssh) for topology in topologies for host in hosts_used(topology)))
+    hosts = [host for topology in experiment.topologies for host in hosts_used(topology)]
+    hosts += [host for host in experiment.vantages if host.ssh is not None]
+    names = list(dict.fromkeys(str(host.ssh) for host in hosts))
     if names and not allowed:
+        what = "is measured from" if experiment.vantages else "has nodes on"
         raise UsageError(
-            "this run has nodes on other machines, to which sixbench would connect over SSH with your keys: "
+            f"this run {what} other machines, to which sixbench would connect over SSH with your keys: "
             f"{', '.join(visible(name) for name in names[:MOST_HOSTS])}. If they are yours, allow it with "
             f"{ALLOW_HOSTS_FLAG}"
         )

@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from .. import __version__
-from ..model.errors import ExperimentError, SixbenchError, WriteError
+from ..model.errors import ExperimentError, HostsError, SixbenchError, WriteError
 from ..model.exit_codes import Exit, exit_codes_line
 from ..model.program_path import with_usual_places
 from . import (
@@ -171,7 +171,7 @@ def _obeyed(arguments: list[str] | None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.DONE
-    except ExperimentError as error:
+    except (ExperimentError, HostsError) as error:
         for problem in str(error).split("\n"):
             note(problem)  # each starts with file:line:, as editors expect
         return error.exit_code

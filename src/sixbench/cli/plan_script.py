@@ -37,6 +37,7 @@ def script_of(experiment: Experiment, estimated: RunEstimate, list_trials: bool)
             f"#   {c.name}: {c.workload.kind}: {describe_params(WORKLOADS[c.workload.kind], c.workload.params)}"
             + (f" (network {c.topology + 1})" if len(experiment.topologies) > 1 else "")
             + (f" to {c.levels[SERVER_COLUMN]}" if experiment.servers else "")
+            + (f" from {vantage.name}" if (vantage := experiment.vantage_of(c)) is not None else "")
             + "".join(f"; {text}" for text in _events(experiment, c))
             for c in experiment.combinations
         ),

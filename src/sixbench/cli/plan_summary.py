@@ -196,7 +196,10 @@ def _network_heading(experiment: Experiment) -> str:
 def _network_rows(experiment: Experiment) -> list[tuple[str, str]]:
     """The nodes by what they are, and each link with what it is set to in each form of the network."""
     if not experiment.topologies:
-        return [(server.label, _server_words(server)) for server in experiment.servers]
+        return [
+            *((server.label, _server_words(server)) for server in experiment.servers),
+            *((host.name, f"vantage: {host.ssh or 'this machine'}") for host in experiment.vantages),
+        ]
     first = experiment.topologies[0]
     kinds: dict[str, list[str]] = {}
     for node in first.nodes.values():

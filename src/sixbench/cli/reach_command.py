@@ -27,10 +27,12 @@ class ReachRequest(RunRequest):
     """A run of the experiment that the command line describes.
 
     Attributes:
-        text: the experiment.
+        text: the experiment, without its vantages.
+        vantages: the file that names them; None: this machine.
     """
 
     text: str
+    vantages: Path | None = None
 
     def first_manifest(
         self, directory: Path, experiment: Experiment, environment: Environment, **more: Any
@@ -46,10 +48,12 @@ class ReachRequest(RunRequest):
         return read_experiment(self.source(), MECHANISMS)
 
     def source(self) -> Source:
-        """Its text as a file."""
+        """Its text as a file, with its vantages. Raises `UsageError` or `ExperimentError` where their file is wrong."""
+        from ..plan.hosts_override import with_vantages
         from ..plan.yaml_source import parse_yaml
 
-        return parse_yaml(self.text, "the command line")
+        source = parse_yaml(self.text, "the command line")
+        return source if self.vantages is None else with_vantages(source, self.vantages)
 
 
 def reach(
@@ -58,6 +62,9 @@ def reach(
     ),
     list_: Path | None = typer.Option(
         None, "--list", metavar="FILE", help="Take servers from this file, too, one a line; # begins a remark."
+    ),
+    from_: Path | None = typer.Option(
+        None, "--from", metavar="FILE", help="Measure from the machines that this file names, over SSH."
     ),
     workload: list[str] = typer.Option(
         [],
@@ -81,7 +88,9 @@ def reach(
         None, "--resolver", metavar="ADDR", help="Ask this resolver for the names; default: that of the system."
     ),
     hide_addresses: bool = typer.Option(
-        False, "--hide-addresses", help="Keep the addresses of this machine and its network out of every file."
+        False,
+        "--hide-addresses",
+        help="Keep the addresses of the machines that measure, and of their networks, out of every file.",
     ),
     seed: int | None = SEED,
     out: Path | None = OUT,
@@ -95,6 +104,7 @@ def reach(
     It takes two minutes and needs neither root nor anything at the other end. A server gets one connection a second at
     most, or more with --mine, and 1 MiB is read of an object.
     """
+    from ..plan.hosts_override import number_of_vantages
     from ..plan.reach_experiment import ReachOptions, read_list, server_of, text_of, without_repeats
     from .run_command import run_to_servers
 
@@ -116,12 +126,9 @@ def reach(
         until=until,
         time=at_most,
         seed=seed,
+        vantages=1 if from_ is None else number_of_vantages(from_),
     )
-    request = ReachRequest(
-        experiment="reach",
-        text=text_of(options),
-        out=out,
-        wait=wait,
-        output=RunOutput(as_json=json, quiet=quiet, events=events),
+    output = RunOutput(as_json=json, quiet=quiet, events=events)
+    return run_to_servers(
+        ReachRequest(experiment="reach", text=text_of(options), vantages=from_, out=out, wait=wait, output=output)
     )
-    return run_to_servers(request)

@@ -173,7 +173,7 @@ def resume(
             return resume_on_workers(request, request.workers, writer, run_so_far)
         planned = run_so_far.manifest.experiment
         require_consent_to_run(planned, allowed=allow_programs)
-        require_consent_to_hosts(planned.topologies, allowed=allow_hosts)
+        require_consent_to_hosts(planned, allowed=allow_hosts)
         return _go_on(request, writer, run_so_far)
 
 

@@ -8,6 +8,7 @@
     ├── StoreError           2   a run directory that cannot be read
     ├── WriteError           3   something that cannot be written (unwritable directory, full disk)
     ├── CapabilityError      3   this machine cannot do what was asked, and why
+    │   └── HostsError       3   other machines that cannot be used, each `file:line: key: ...`
     ├── LabError             3   the network could not be built
     ├── AgentError           -   an agent refused, died or broke the protocol (fails a trial, not the run)
     └── Interrupted          130 the user pressed Ctrl-C
@@ -81,6 +82,14 @@ class WriteError(SixbenchError):
 
 class CapabilityError(SixbenchError):
     """This machine cannot do what was asked."""
+
+
+class HostsError(CapabilityError):
+    """Other machines that cannot be used; prints one line a machine."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__()
+        self.args = ("\n".join(sentence(str(problem)) for problem in problems),)
 
 
 class LabError(SixbenchError):

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from .direction import Directions
+from .host import Host
 from .identifiers import LINK_NAME, NAME, require
 from .parameter import Scalar
 from .path import Path
 from .placement import Placement
 from .recorded_page import RecordedPage
-from .server import SERVER_COLUMN, Server
+from .server import SERVER_COLUMN, VANTAGE_COLUMN, Server
 from .topology import Topology
 from .trace import Trace
 from .workload import Workload
@@ -176,7 +177,10 @@ class Experiment:
     resolver: str | None = None
     """The address of the resolver that is asked for the names of servers. None: that of the system."""
     hides_addresses: bool = False
-    """True if the addresses of this machine and of its network are kept out of every file."""
+    """True if the addresses of the machines that measure, and of their networks, are kept out of every file."""
+    vantages: tuple[Host, ...] = ()
+    """The machines that it measures to servers from, each a level of its combinations. Empty: this machine, and no
+    level names it."""
 
     def __post_init__(self) -> None:
         require(NAME, self.name, "an experiment")
@@ -193,6 +197,11 @@ class Experiment:
         """The server of a combination of an experiment with servers."""
         label = combination.levels[SERVER_COLUMN]
         return next(server for server in self.servers if server.label == label)
+
+    def vantage_of(self, combination: Combination) -> Host | None:
+        """The machine that a combination of an experiment with servers is measured from. None: this one."""
+        name = combination.levels.get(VANTAGE_COLUMN) if self.vantages else None
+        return None if name is None else next(host for host in self.vantages if host.name == name)
 
     def paths_of(self, combination: Combination) -> tuple[Path, ...]:
         """The paths on which a combination has trials."""

@@ -46,3 +46,12 @@ class Host:
         for name, device in self.interfaces.items():
             require(NAME, name, "an interface of a host")
             require(DEVICE, device, "an interface")
+
+
+def split_destination(destination: str) -> tuple[str | None, str, int | None]:
+    """User, host and port of what ssh(1) is given."""
+    user, at, rest = destination.rpartition("@")
+    host, colon, port = rest.rpartition(":")
+    if not colon or rest.endswith("]"):
+        host, port = rest, ""
+    return user if at else None, host.strip("[]"), int(port) if port else None

@@ -12,6 +12,8 @@ from .quoting import visible
 
 SERVER_COLUMN = "server"
 """The column of the level that names the server of a combination."""
+VANTAGE_COLUMN = "vantage"
+"""The column of the level that names the machine that a combination is measured from, where there are several."""
 DEFAULT_PORT = 443
 """The port of TLS, HTTP and QUIC (RFC 9110 section 4.2.2)."""
 TOO_MANY, UNAVAILABLE = 429, 503

@@ -51,7 +51,12 @@ _COMPARED = (
         unless_given="none",
         doc="the device between two hosts; it gives topology, between and paths",
     ),
-    CompoundKey(name="hosts", value=HOSTS, unless_given="none", doc="machines over SSH that nodes may be on"),
+    CompoundKey(
+        name="hosts",
+        value=HOSTS,
+        unless_given="none",
+        doc="machines over SSH that nodes may be on, or that servers are measured from",
+    ),
     SERVERS_KEY,
     RESOLVER,
     HIDE_ADDRESSES,

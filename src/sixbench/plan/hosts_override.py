@@ -6,8 +6,11 @@ machines what carries it, as `over` says it).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from ..model.errors import ExperimentError, UsageError
 from .hosts_file import HOSTS, OVER
@@ -30,6 +33,37 @@ PLACES = KnownKeys(
         ),
     ),
 )
+
+
+VANTAGES = KnownKeys(
+    what="a file of vantages",
+    entries=(CompoundKey(name="hosts", value=HOSTS, doc="the machines to measure from, as an experiment has them"),),
+)
+
+
+def number_of_vantages(path: Path) -> int:
+    """Number of machines that a file of vantages names. Raises `UsageError` or `ExperimentError` as `with_vantages`."""
+    return len(_vantages(read_yaml(path)))
+
+
+def with_vantages(source: Source, path: Path) -> Source:
+    """The source of an experiment with servers, which is measured from the machines of a file: its `hosts`. The text
+    has them, too. Raises `UsageError` where the file cannot be read, and `ExperimentError` where it is wrong."""
+    vantages_source = read_yaml(path)
+    changes = ChangedSource(source)
+    for name, host in _vantages(vantages_source).items():
+        _put(changes, vantages_source, f"hosts.{name}", host, ("hosts", name))
+    changed = changes.source()
+    return replace(changed, text=yaml.safe_dump(changed.data, sort_keys=False, allow_unicode=True, width=100))
+
+
+def _vantages(source: Source) -> dict[str, Any]:
+    reader = Reader(source)
+    hosts = read_names(reader, ("hosts",), read_keys(reader, (), source.data, VANTAGES).get("hosts", {}), HOSTS)
+    if isinstance(source.data, dict) and not hosts and not reader.problems:
+        reader.problem((), "it names no machine; give one, such as hosts: {lab1: {ssh: user@lab1.example}}")
+    reader.finish()
+    return hosts
 
 
 def apply_hosts(source: Source, path: Path) -> Source:

@@ -44,6 +44,7 @@ class ReachOptions:
         blocks: exactly this many; None: as many as the time allows.
         until: `decided`, or None.
         time: the longest time, as a file has it; None: the usual one.
+        vantages: number of machines that it is measured from.
     """
 
     servers: tuple[Server, ...]
@@ -54,6 +55,7 @@ class ReachOptions:
     until: str | None = None
     time: str | None = None
     seed: int | None = None
+    vantages: int = 1
 
     @property
     def chosen_workloads(self) -> tuple[str, ...]:
@@ -89,9 +91,11 @@ def text_of(options: ReachOptions) -> str:
 
 
 def _most_blocks(options: ReachOptions) -> int:
-    """As many blocks as an experiment may have with so many servers."""
+    """As many blocks as an experiment may have with so many servers and vantages."""
     combinations = sum(len(HTTP_VERSIONS) if name == "http" else 1 for name in options.chosen_workloads)
-    return max(FEWEST_BLOCKS, min(MOST_BLOCKS, MAX_TRIALS // (2 * combinations * len(options.servers))))
+    return max(
+        FEWEST_BLOCKS, min(MOST_BLOCKS, MAX_TRIALS // (2 * combinations * len(options.servers) * options.vantages))
+    )
 
 
 def _written(server: Server) -> Any:

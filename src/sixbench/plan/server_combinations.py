@@ -1,14 +1,17 @@
-"""The combinations of an experiment with servers: every workload at every server and every combination of levels."""
+"""The combinations of an experiment with servers: every workload from every vantage to every server, and every
+combination of levels."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from ..model.experiment import Combination, Statistics
+from ..model.host import Host
 from ..model.parameter import Scalar
 from ..model.path import Path
 from ..model.quoting import listed
-from ..model.server import SERVER_COLUMN, Server
+from ..model.server import SERVER_COLUMN, VANTAGE_COLUMN, Server
 from ..model.topology import Family
 from ..model.workload import Workload
 from ..model.workloads import ping
@@ -21,12 +24,37 @@ from .workload_file import WorkloadTemplate, check_workload, constant_levels
 
 MOST: dict[str, int] = {COUNT.column: 20, ping.PAYLOAD.column: 1400, TIMEOUT.column: 30 * SECOND_NS}
 """The largest values towards servers: a trial is short, and its packets are not fragmented."""
+TAKEN = frozenset({SERVER_COLUMN, VANTAGE_COLUMN})
+"""The columns of the levels that name the ends."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerEnds:
+    """The ends of an experiment with servers.
+
+    Attributes:
+        vantages: the machines that it is measured from; empty: this one, which no level names.
+    """
+
+    servers: tuple[Server, ...]
+    vantages: tuple[Host, ...] = ()
+
+    @property
+    def pairs(self) -> Iterator[tuple[Server, dict[str, Scalar]]]:
+        """Each server from each vantage, with the levels that name both."""
+        for server in self.servers:
+            levels: dict[str, Scalar] = {SERVER_COLUMN: server.label}
+            if not self.vantages:
+                yield server, levels
+            for host in self.vantages:
+                yield server, levels | {VANTAGE_COLUMN: host.name}
 
 
 def expand_to_servers(
-    reader: Reader, factors: Factors, servers: tuple[Server, ...], workloads: list[WorkloadTemplate], paths: list[Path]
+    reader: Reader, factors: Factors, ends: ServerEnds, workloads: list[WorkloadTemplate], paths: list[Path]
 ) -> tuple[Combination, ...]:
-    """Every workload at every server that takes it, and every combination of the levels that it depends on."""
+    """Every workload from every vantage to every server that takes it, and every combination of the levels that it
+    depends on."""
     combinations: list[Combination] = []
     for template, constants in zip(workloads, constant_levels(workloads), strict=True):
         if not _is_fit(reader, template):
@@ -34,12 +62,13 @@ def expand_to_servers(
         over = over_paths(template, paths)
         families: frozenset[Family] = frozenset(path.family for path in paths if not over or path.name in over)
         keys = template.factors()
-        if any(factors.by_key[key].column == SERVER_COLUMN for key in keys):
-            reader.problem(template.path, "a factor cannot be called server, which is the servers' own; rename it")
+        taken = next((factors.by_key[key].column for key in keys if factors.by_key[key].column in TAKEN), None)
+        if taken is not None:
+            reader.problem(template.path, f"a factor cannot be called {taken}, which is the {taken}s' own; rename it")
             continue
         is_paced = False
-        for server in servers:
-            if not _goes_to(reader, template, server, servers):
+        for server, named in ends.pairs:
+            if not _goes_to(reader, template, server, ends.servers):
                 continue
             for assignment in factors.assignments(keys):
                 params = _with_defaults(template, template.given(assignment))
@@ -51,7 +80,7 @@ def expand_to_servers(
                     Combination(
                         name=f"c{len(combinations) + 1:04d}",
                         workload=Workload(kind=template.kind.name, params=params),
-                        levels={SERVER_COLUMN: server.label} | levels | constants,
+                        levels=named | levels | constants,
                         topology=0,
                         paths=over,
                     )

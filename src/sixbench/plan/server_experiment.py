@@ -23,8 +23,8 @@ from .path_levels import write_levels
 from .paths_file import read_paths
 from .pooled_factor import with_pooled_column
 from .reader import Reader
-from .server_combinations import expand_to_servers, with_servers_pooled
-from .servers_file import DEFAULT_PATHS, SERVERS, check_keys_beside, check_server_paths, read_servers
+from .server_combinations import ServerEnds, expand_to_servers, with_servers_pooled
+from .servers_file import DEFAULT_PATHS, SERVERS, check_keys_beside, check_server_paths, read_servers, read_vantages
 from .workload_file import read_workloads
 
 
@@ -39,6 +39,8 @@ def read_server_experiment(reader: Reader, data: dict[str, Any]) -> Experiment:
     blocks, statistics = read_blocks(reader, data), read_statistics(reader, data)
     factors = Factors(reader, data)
     servers = read_servers(reader, data[SERVERS])
+    hides_addresses = read.get("hide-addresses", False)
+    vantages = read_vantages(reader, data["hosts"], hides_addresses=hides_addresses) if "hosts" in data else ()
     items, standing_for = write_levels(reader, factors, data["paths"], INTERNET)
     paths = read_paths(reader, items, INTERNET)
     check_server_paths(reader, paths)
@@ -48,7 +50,7 @@ def read_server_experiment(reader: Reader, data: dict[str, Any]) -> Experiment:
     reader.finish()
     check_factors_are_used(reader, factors)
     paths = with_aa_path(paths, baseline, is_wanted=read.get("aa", False))
-    combinations = expand_to_servers(reader, factors, servers, workloads, paths)
+    combinations = expand_to_servers(reader, factors, ServerEnds(servers=servers, vantages=vantages), workloads, paths)
     reader.finish()
     statistics = with_servers_pooled(statistics, combinations)
     check_number_of_trials(reader, combinations, paths, blocks)
@@ -66,7 +68,8 @@ def read_server_experiment(reader: Reader, data: dict[str, Any]) -> Experiment:
         repeats=read.get("repeats", DEFAULT_REPEATS),
         servers=servers,
         resolver=read.get("resolver"),
-        hides_addresses=read.get("hide-addresses", False),
+        hides_addresses=hides_addresses,
+        vantages=vantages,
     )
     reader.finish()
     return experiment

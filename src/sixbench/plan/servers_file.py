@@ -9,11 +9,13 @@ from typing import Any
 
 from ..mechanisms.internet import INTERNET4, INTERNET6
 from ..model.addresses import why_no_single_host
+from ..model.host import Host, split_destination
 from ..model.parameter import Parameter, Scalar
 from ..model.path import Path
 from ..model.quoting import shown
 from ..model.server import DEFAULT_PORT, Server, why_no_server
 from ..model.workloads import WORKLOADS
+from .hosts_file import HERE, read_hosts
 from .key_reader import read_items, read_keys, read_plain, read_value
 from .keys import A_NAME, CompoundKey, KnownKeys, ValueForms, ValueList
 from .reader import Reader, as_name
@@ -31,7 +33,6 @@ DEFAULT_PATHS: Mapping[str, str] = {"ipv4": INTERNET4.name, "ipv6": INTERNET6.na
 NOT_WITH_SERVERS: Mapping[str, str] = {
     "topology": "the network to servers is not ours to describe",
     "dut": "a device under test stands in a network of sixbench",
-    "hosts": "servers run nothing of sixbench",
     "between": "each server is an end",
     "profiles": "they are of links, and the links to servers are not ours",
     "events": "the links to servers are not ours to change",
@@ -118,7 +119,7 @@ HIDE_ADDRESSES = Parameter(
     name="hide-addresses",
     kind="flag",
     default=False,
-    doc="keep the addresses of this machine and of its network out of every file of a run to servers",
+    doc="keep the addresses of the machines that measure, and of their networks, out of every file of a run to servers",
 )
 
 
@@ -151,6 +152,34 @@ def _read_server(reader: Reader, place: KeyPath, item: Any) -> Server | None:
         for index, name in enumerate(items)
     ]
     return replace(server, workloads=tuple(name for name in names if name is not None))
+
+
+def read_vantages(reader: Reader, value: Any, *, hides_addresses: bool) -> tuple[Host, ...]:
+    """Reads the machines that an experiment with servers is measured from: `hosts`, as a network on several machines
+    has them. A host without `ssh` is this machine."""
+    vantages = tuple(read_hosts(reader, value).values())
+    known: dict[str | None, str] = {}
+    for host in vantages:
+        place: KeyPath = ("hosts", host.name)
+        if host.ssh in known:
+            what = HERE if host.ssh is None else host.ssh
+            reader.problem(place, f"{known[host.ssh]} and {host.name} are both {what}; keep one")
+        known.setdefault(host.ssh, host.name)
+        if hides_addresses and host.ssh is not None and _is_address(split_destination(host.ssh)[1]):
+            reader.problem(
+                (*place, "ssh"),
+                f"the run's files name {host.name} so, and its address is to be hidden; give it a name in "
+                "~/.ssh/config, and that name here",
+            )
+    return vantages
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text.partition("%")[0])
+    except ValueError:
+        return False
+    return True
 
 
 def check_keys_beside(reader: Reader, data: Mapping[str, Any]) -> None:

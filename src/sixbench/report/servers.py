@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..model.addresses import why_no_single_host
 from ..model.parameter import Params
-from ..model.server import SERVER_COLUMN, TOO_MANY, UNAVAILABLE
+from ..model.server import SERVER_COLUMN, TOO_MANY, UNAVAILABLE, VANTAGE_COLUMN
 from ..model.survey import PathKind, PathMtuReading, RouteReading, ServerAddresses, Survey, SurveyedServer
 from ..model.workloads import WORKLOADS, dns, http
 from ..store import Run
@@ -78,9 +78,23 @@ _LISTS = ("attempts", "replies", "answers")
 """The keys of a result under which the attempts are."""
 
 
-def survey_of(run: Run) -> Survey | None:
-    """The survey before the first trial; None for runs without servers."""
-    return run.manifest.environment.survey
+def surveys_of(run: Run) -> dict[str | None, Survey]:
+    """The surveys by vantage; that of None is this machine's. None for runs without servers."""
+    return run.manifest.environment.all_surveys
+
+
+_VANTAGE = "vantage"
+"""The heading of the column that names the machine that was measured from, where a run has several."""
+
+
+def _heads(run: Run) -> tuple[str, ...]:
+    """The first heads of tables: that of vantages, where there are any."""
+    return (_VANTAGE,) if run.manifest.experiment.vantages else ()
+
+
+def _named(vantage: str | None) -> list[str]:
+    """The cells beneath them."""
+    return [] if vantage is None else [vantage]
 
 
 def vantage_sentence(survey: Survey) -> str:
@@ -131,15 +145,16 @@ def coverage_sentence(survey: Survey) -> str:
     return f"Of {number} servers, {words.listing(texts)}."
 
 
-def silent_sentence(run: Run) -> str:
+def silent_sentence(run: Run, vantage: str | None = None) -> str:
     """The number of servers that a family has no answer of by some workload: of these there is no time to compare, and
     a count of servers that are slower does not have them. Empty where there is one server, or none is so."""
-    survey = survey_of(run)
+    survey = surveys_of(run).get(vantage)
     if survey is None or len(survey.servers) < 2:
         return ""
     silent = sum(
         any(name != DNS and seen.total and not seen.answered for (name, _), seen in of_server.items())
-        for of_server in _attempts(run).values()
+        for (seen_from, _), of_server in _attempts(run).items()
+        if seen_from == vantage
     )
     verb = "has" if silent == 1 else "have"
     return (
@@ -150,43 +165,56 @@ def silent_sentence(run: Run) -> str:
 
 
 def vantage_table(run: Run) -> Table | None:
-    """A row for each family and kind of path: from where, and to how many servers."""
-    survey = survey_of(run)
-    if survey is None:
+    """A row for each vantage, family and kind of path: from where, and to how many servers."""
+    surveys = surveys_of(run)
+    if not surveys:
         return None
-    counted: Counter[tuple[str, PathKind, str, str]] = Counter()
-    for server in survey.servers:
-        for family, entry in server.families.items():
-            if entry.is_reachable:
-                counted[family, entry.kind, entry.interface or "", entry.source or ""] += 1
+    vantages: dict[str, list[str]] = {}
+    counted: Counter[tuple[str | None, str, PathKind, str, str]] = Counter()
+    for vantage, survey in surveys.items():
+        texts = (vantage_sentence(survey), coverage_sentence(survey), silent_sentence(run, vantage))
+        vantages.setdefault(" ".join(filter(None, texts)), []).append(vantage or "")
+        for server in survey.servers:
+            for family, entry in server.families.items():
+                if entry.is_reachable:
+                    counted[vantage, family, entry.kind, entry.interface or "", entry.source or ""] += 1
     return without_empty(
         Table(
-            title=" ".join(filter(None, (vantage_sentence(survey), coverage_sentence(survey), silent_sentence(run)))),
-            columns=left("family", "is", "interface", "from", "servers"),
+            title=" ".join(
+                f"At {words.listing(names)}: {text}" if any(names) else text for text, names in vantages.items()
+            ),
+            columns=left(*_heads(run), "family", "is", "interface", "from", "servers"),
             rows=[
-                [FAMILIES[family], KINDS[kind], interface, source, str(count)]
-                for (family, kind, interface, source), count in counted.items()
+                [*_named(vantage), FAMILIES[family], KINDS[kind], interface, source, str(count)]
+                for (vantage, family, kind, interface, source), count in counted.items()
             ],
         )
     )
 
 
 def servers_table(run: Run) -> Table | None:
-    """A row for each server: its addresses, and what it does not offer."""
-    survey = survey_of(run)
-    if survey is None:
+    """A row for each server as each vantage sees it: its addresses, and what it does not offer."""
+    surveys = surveys_of(run)
+    if not surveys:
         return None
+    return _table_of_servers(
+        run, "Servers", [(vantage, server) for vantage, survey in surveys.items() for server in survey.servers]
+    )
+
+
+def _table_of_servers(run: Run, title: str, seen: Sequence[tuple[str | None, SurveyedServer]]) -> Table:
     return without_empty(
         Table(
-            title="Servers",
-            columns=left("server", "IPv4", "IPv6", "left out"),
+            title=title,
+            columns=left(*_heads(run), "server", "IPv4", "IPv6", "left out"),
             rows=[
                 [
+                    *_named(vantage),
                     server.label,
                     *(_address_words(server.families.get(family)) for family in FAMILIES),
                     "; ".join(f"{name}: {why}" for name, why in server.left_out.items()),
                 ]
-                for server in survey.servers
+                for vantage, server in seen
             ],
         )
     )
@@ -194,13 +222,11 @@ def servers_table(run: Run) -> Table | None:
 
 def brief_table(run: Run) -> Table | None:
     """The table of servers for a terminal: of many servers, those alone that something was left out of."""
-    table = servers_table(run)
-    survey = survey_of(run)
-    if table is None or survey is None or len(survey.servers) <= MOST_BRIEF:
-        return table
-    odd = {server.label for server in survey.servers if server.left_out}
-    rows = [row for row in table.rows if row[0] in odd]
-    return replace(table, title=f"Servers, {len(rows)} of {len(survey.servers)}", rows=rows) if rows else None
+    seen = [(vantage, server) for vantage, survey in surveys_of(run).items() for server in survey.servers]
+    if len(seen) <= MOST_BRIEF:
+        return servers_table(run)
+    odd = [(vantage, server) for vantage, server in seen if server.left_out]
+    return _table_of_servers(run, f"Servers, {len(odd)} of {len(seen)}", odd) if odd else None
 
 
 def _address_words(entry: ServerAddresses | None) -> str:
@@ -215,20 +241,20 @@ def _address_words(entry: ServerAddresses | None) -> str:
 
 def faults_table(run: Run) -> Table | None:
     """A row for each thing that does not work."""
-    sentences = fault_sentences(run)
-    rows = [[sentence] for sentence in sentences[:MOST_SENTENCES]]
-    if len(sentences) > MOST_SENTENCES:
-        rows.append([f"{len(sentences) - MOST_SENTENCES} more"])
-    return Table(title="What does not work", columns=left("finding"), rows=rows) if rows else None
+    faults = [
+        [*_named(vantage), sentence] for vantage, sentences in faults_by_vantage(run).items() for sentence in sentences
+    ]
+    rows = faults[:MOST_SENTENCES]
+    if len(faults) > MOST_SENTENCES:
+        rows.append([*("" for _ in _heads(run)), f"{len(faults) - MOST_SENTENCES} more"])
+    return Table(title="What does not work", columns=left(*_heads(run), "finding"), rows=rows) if rows else None
 
 
 def routes_table(run: Run) -> Table | None:
     """A row for each server and family whose path was read: its routers and its MTU, before the trials and after."""
-    survey = survey_of(run)
-    if survey is None:
-        return None
     rows = [
         [
+            *_named(vantage),
             server.label,
             FAMILIES[family],
             _both([str(len(reading.hops)) for reading in entry.routes]),
@@ -238,12 +264,13 @@ def routes_table(run: Run) -> Table | None:
             _both([_mtu_words(reading) for reading in entry.path_mtus]),
             next((reading.packet_too_big for reading in entry.path_mtus if reading.packet_too_big), ""),
         ]
+        for vantage, survey in surveys_of(run).items()
         for server in survey.servers
         for family, entry in server.families.items()
         if entry.routes or entry.path_mtus
     ]
     columns = left(
-        *("server", "family", "hops", "ended", "hops that changed", "hops of several routers"),
+        *(*_heads(run), "server", "family", "hops", "ended", "hops that changed", "hops of several routers"),
         *("path MTU", "Packet Too Big"),
     )
     return without_empty(Table(title="Paths to the servers", columns=columns, rows=rows)) if rows else None
@@ -299,49 +326,60 @@ _Key = tuple[str, str]
 """A workload (of HTTP with the version) and a family."""
 
 
+def faults_by_vantage(run: Run) -> dict[str | None, list[str]]:
+    """The sentences of `faults_of_servers` by vantage."""
+    faults: dict[str | None, list[str]] = {vantage: [] for vantage in surveys_of(run)}
+    for (vantage, _), sentences in faults_of_servers(run).items():
+        faults[vantage] += sentences
+    return faults
+
+
 @once_a_run
-def fault_sentences(run: Run) -> list[str]:
-    """Sentences that can be forwarded to who runs a server or the network to it, each about one thing."""
-    survey = survey_of(run)
-    if survey is None:
-        return []
+def faults_of_servers(run: Run) -> dict[tuple[str | None, str], list[str]]:
+    """Sentences that can be forwarded to who runs a server or the network to it, each about one thing, by vantage and
+    server."""
     attempts = _attempts(run)
-    sentences: list[str] = []
-    for server in survey.servers:
-        sentences += _of_announced(server)
-        for family, entry in server.families.items():
-            sentences += _of_addresses(server.label, family, entry)
-            sentences += _of_unsent(server, family, entry)
-        of_server = attempts.get(server.label, {})
-        sentences += [
-            _of_lookups(server, family, of_server)
-            if workload == DNS
-            else _of_attempts(server, workload, family, of_server)
-            for (workload, family), seen in of_server.items()
-            if seen.has_failed and family in server.families
-        ]
+    return {
+        (vantage, server.label): _fault_sentences(server, attempts.get((vantage, server.label), {}))
+        for vantage, survey in surveys_of(run).items()
+        for server in survey.servers
+    }
+
+
+def _fault_sentences(server: SurveyedServer, of_server: Mapping[_Key, _Attempts]) -> list[str]:
+    sentences = _of_announced(server)
+    for family, entry in server.families.items():
+        sentences += _of_addresses(server.label, family, entry)
+        sentences += _of_unsent(server, family, entry)
+    sentences += [
+        _of_lookups(server, family, of_server) if workload == DNS else _of_attempts(server, workload, family, of_server)
+        for (workload, family), seen in of_server.items()
+        if seen.has_failed and family in server.families
+    ]
     return sentences
 
 
 @once_a_run
-def _attempts(run: Run) -> dict[str, dict[_Key, _Attempts]]:
-    """The attempts of all trials that are valid, by server, in the order of the experiment."""
+def _attempts(run: Run) -> dict[tuple[str | None, str], dict[_Key, _Attempts]]:
+    """The attempts of all trials that are valid, by vantage and server, in the order of the experiment."""
     experiment = run.manifest.experiment
     families = {path.name: f"ipv{path.family}" for path in experiment.paths}
-    by_server: dict[str, dict[_Key, _Attempts]] = {}
+    by_server: dict[tuple[str | None, str], dict[_Key, _Attempts]] = {}
     for trial in run.trials:
         label = trial.levels.get(SERVER_COLUMN)
         if trial.status != "ok" or not isinstance(label, str) or trial.path not in families:
             continue
         key = _offer_name(trial.workload, trial.params), families[trial.path]
-        seen = by_server.setdefault(label, {}).setdefault(key, _Attempts())
+        vantage = trial.levels.get(VANTAGE_COLUMN) if experiment.vantages else None
+        place = (None if vantage is None else str(vantage), label)
+        seen = by_server.setdefault(place, {}).setdefault(key, _Attempts())
         for attempt in _entries(trial.client):
             seen.note(_outcome(attempt), _detail(attempt, families[trial.path]))
     names = (_offer_name(item.workload.kind, item.workload.params) for item in experiment.combinations)
     order = {name: place for place, name in enumerate(dict.fromkeys(names))}
     return {
-        label: dict(sorted(of_server.items(), key=lambda item: (order.get(item[0][0], len(order)), item[0])))
-        for label, of_server in by_server.items()
+        place: dict(sorted(of_server.items(), key=lambda item: (order.get(item[0][0], len(order)), item[0])))
+        for place, of_server in by_server.items()
     }
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ..model.bypass import Bypass
@@ -179,9 +180,10 @@ class Environment:
         clock: the clock of all times of the run.
         guest: the emulated machine. None: it was a real machine.
         processors: what was done with the processors. None: nothing, or it is not known.
-        hosts: the other machines that nodes were on, by name.
+        hosts: the other machines that nodes were on, or that an experiment with servers was measured from, by name.
         underlays: the networks between hosts that are not ours and that links went over, by the names of both.
-        survey: the vantage point and the servers of an experiment with servers. None: it has none.
+        survey: the servers of an experiment with servers as this machine sees them. None: it has none, or vantages.
+        surveys: the servers as each vantage of the experiment sees them, by its name.
     """
 
     kernel: str
@@ -202,6 +204,19 @@ class Environment:
     hosts: dict[str, HostFacts] = field(default_factory=dict)
     underlays: dict[str, Underlay] = field(default_factory=dict)
     survey: Survey | None = None
+    surveys: dict[str, Survey] = field(default_factory=dict)
+
+    @property
+    def all_surveys(self) -> dict[str | None, Survey]:
+        """The surveys by vantage. None as a vantage is this machine, where the experiment names no vantages."""
+        if self.survey is not None:
+            return {None: self.survey}
+        return dict(self.surveys.items())
+
+    def with_surveys(self, surveys: Mapping[str | None, Survey]) -> Environment:
+        """The environment with the surveys of these vantages in place of the ones before."""
+        by_name = {name: survey for name, survey in surveys.items() if name is not None}
+        return replace(self, survey=surveys.get(None, self.survey), surveys=self.surveys | by_name)
 
 
 def nowhere(clock: Clock = "real") -> Environment:

@@ -24,7 +24,7 @@ from ..model.metric import METRICS
 from ..model.path import Path
 from ..model.procedure import PROFILES, TEST_LEVEL, Procedure
 from ..model.quoting import listed, shown, visible
-from ..model.server import SERVER_COLUMN, why_no_server
+from ..model.server import SERVER_COLUMN, VANTAGE_COLUMN, why_no_server
 from ..model.survey import Survey, family_name
 from ..model.topology import MAX_MTU, Topology
 from ..model.workloads import WORKLOADS
@@ -81,23 +81,43 @@ def problems_of(manifest: Manifest) -> Iterator[str]:
     if manifest.apart < 0:
         yield f"{manifest.apart} trials came late or twice"
     yield from _of_experiment(manifest.experiment)
-    if manifest.environment.survey is not None:
-        yield from _of_survey(manifest.environment.survey, manifest.experiment)
-    elif manifest.experiment.servers:
-        yield "it goes to servers, and has no survey of them"
+    if manifest.experiment.servers or manifest.environment.all_surveys:
+        yield from _of_surveys(manifest.environment, manifest.experiment)
     if manifest.procedure is not None:
         yield from _of_procedure(manifest.procedure, manifest.experiment)
 
 
-def _of_survey(survey: Survey, experiment: Experiment) -> Iterator[str]:
-    """Texts that no report can show, and that trials go to servers of which nothing was found out."""
+def _of_surveys(environment: Environment, experiment: Experiment) -> Iterator[str]:
+    """The problems with the survey of each vantage, and that one is missing."""
+    surveys = environment.all_surveys
+    vantages: set[str | None] = {host.name for host in experiment.vantages} or {None}
+    if surveys.keys() != vantages:
+        yield "it goes to servers, and has no survey of them, or one from elsewhere than its vantages"
+        return
+    by_vantage: dict[Any, list[Combination]] = {vantage: [] for vantage in vantages}
+    for combination in experiment.combinations:
+        vantage = combination.levels.get(VANTAGE_COLUMN)
+        if vantage not in vantages:
+            yield f"{combination.name} has the vantage {visible(shown(vantage))}, which the experiment lacks"
+            return
+        by_vantage[vantage].append(combination)
+    for vantage, survey in surveys.items():
+        yield from _of_survey(survey, experiment, by_vantage[vantage])
+
+
+def _of_survey(survey: Survey, experiment: Experiment, combinations: Sequence[Combination]) -> Iterator[str]:
+    """Texts that no report can show, and that trials go to servers of which nothing was found out.
+
+    Args:
+        combinations: those of the survey's vantage.
+    """
     yield from _of_texts(asdict(survey))
     families = {server.label: set(server.families) for server in survey.servers}
     for name, names in families.items():
         if not names <= FAMILY_NAMES:
             yield f"the survey has other families of {visible(shown(name))} than {listed(sorted(FAMILY_NAMES))}"
     yield from (f"the survey has {shown(name)} twice" for name in _repeated(server.label for server in survey.servers))
-    for combination in experiment.combinations:
+    for combination in combinations:
         label = combination.levels.get(SERVER_COLUMN)
         wanted = {family_name(path.family) for path in experiment.paths_of(combination)}
         if not isinstance(label, str) or not wanted <= families.get(label, set()):

@@ -23,7 +23,7 @@ from ..model.errors import AgentError, CapabilityError, ExperimentError, Sixbenc
 from ..model.quoting import text_of
 from ..report import palette
 from ..store import Run, prepare_to_read
-from . import check, compare, learn, tables, trial, two_machines
+from . import check, compare, learn, servers, tables, trial, two_machines
 from .apart import Apart, Work
 from .asking import RunnerConnection
 from .bounded_json import read_json
@@ -109,6 +109,7 @@ def application(
         Route("/api/runs/{name}/trials", page.trials),
         Route("/api/runs/{name}/trials/{key}", page.trial),
         Route("/api/runs/{name}/trials/{key}/packets/{link}", page.packets),
+        Route("/api/runs/{name}/servers", page.servers),
         Route("/api/runs/{name}/tables", page.table_titles),
         Route("/api/runs/{name}/tables/{form}", page.tables),
         Route("/runs/{name}/{file}", page.file),
@@ -325,6 +326,20 @@ class _Page:
         except UsageError as error:
             return _refused(error, 409)
 
+    async def servers(self, request: Request) -> Response:
+        """The servers of a run by their change, or one of them with its blocks."""
+        label = request.query_params.get("server")
+        if self._apart is None:
+            return await self._of_run(request, lambda run: _of_servers(run, label))
+        name = request.path_params["name"]
+        try:
+            key = self.runs.changes(name)
+            return JSONResponse(await _while_there(request, self._apart.done(key, "servers", name, label)))
+        except StoreError as error:
+            return _refused(error, 404)
+        except UsageError as error:
+            return _refused(error, 409)
+
     async def trial_file(self, request: Request) -> Response:
         """A file of a trial."""
         name, key, file = (request.path_params[part] for part in ("name", "key", "file"))
@@ -442,9 +457,14 @@ def works(directory: Path) -> dict[str, Work]:
     """The kinds of work on whole runs, by name."""
     return {
         "listed": lambda name: Runs(directory).description(name),
+        "servers": lambda name, label: _of_servers(Runs(directory).read(name), label),
         "tables": lambda name, form, table: tables.text(Runs(directory).read(name), form, table),
         "compare": lambda reference, *names: compare.compared(Runs(directory), names, reference),
     }
+
+
+def _of_servers(run: Run, label: str | None) -> dict[str, Any]:
+    return servers.by_change(run) if label is None else servers.one_server(run, label)
 
 
 def prepare_works() -> None:

@@ -235,10 +235,19 @@ def described(name: str, run: Run, files: list[str]) -> dict[str, Any]:
         "compared_pages": compared_paths(experiment),
         "blocks": {"min": experiment.blocks.minimum, "max": experiment.blocks.maximum},
         "topology": topology(experiment),
+        "servers": [server.label for server in experiment.servers],
+        "is_resumable": _is_resumable(experiment),
         "paths": [path_steps(experiment, path) for path in experiment.paths],
         "combinations": [combination(experiment, number) for number in range(len(experiment.combinations))],
         "files": [{"name": file, "what": FILES[file]} for file in files],
     }
+
+
+def _is_resumable(experiment: Experiment) -> bool:
+    """True if the page can go on with an interrupted run: with all but measurements between two machines, and runs that
+    connect to hosts over SSH, which takes consent."""
+    hosts = [*experiment.vantages, *(host for topology in experiment.topologies for host in topology.hosts.values())]
+    return bool(experiment.topologies or experiment.servers) and all(host.ssh is None for host in hosts)
 
 
 def combination(experiment: Experiment, number: int) -> dict[str, Any]:

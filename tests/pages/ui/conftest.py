@@ -15,6 +15,7 @@ import pytest
 import synthetic
 from chromium import chromium
 from playwright.sync_api import Browser, Page
+from reach_runs import changed
 from recorded_events import tell_until
 from stored import manifest_of
 from ui_browser import CAPTURE, WIDE, Served
@@ -23,6 +24,13 @@ from sixbench.model.experiment import Experiment
 from sixbench.store import EventLog, create_run
 
 PATIENCE_S = 120
+CHANGES = {f"server{number:02}.example": 0.0 for number in range(1, 9)} | {
+    "slow.example": 0.3,
+    "fast.example": -0.2,
+    "dead.example": None,
+    "a-name-that-is-long-as-those-of-content-networks-are.edge.example.net": 0.04,
+}
+"""Servers of a run, with what IPv6 adds to the time of a connection."""
 REPORT = "<!doctype html><html lang=en><title>Report</title><h1>The report</h1><script>document.title='ran'</script>"
 
 
@@ -48,6 +56,10 @@ def served(tmp_path_factory: pytest.TempPathFactory, read: Callable[[str], Exper
     with create_run(directory / "loads", replace(manifest_of(loads), run="loads", state="complete")) as writer:
         for trial in page_loads.page_trials(loads):
             writer.add_trial(trial, {})
+    to_servers = synthetic.replace_run(changed(CHANGES), run="reach")
+    to_servers.write(directory / "reach")
+    (directory / "reach" / "report.html").write_text(REPORT)
+    synthetic.replace_run(to_servers, run="stopped", state="interrupted").write(directory / "stopped")
     live = synthetic.replace_run(run, run="live", state="running", ended_realtime_ns=None)
     with create_run(directory / "live", live.manifest), EventLog(directory / "live.events.jsonl") as log:
         tell_until(log, live, live.trials[:14], live.trials[14])

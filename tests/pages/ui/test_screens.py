@@ -21,6 +21,8 @@ SCREENS = (
     "result/loads/b001-c0001-ipv4",
     "compare/small/live",
     "compare/small/again",
+    "servers/reach",
+    "servers/reach/slow.example",
     "learn/6in4/1500",
     "new",
     "measure",

@@ -4,34 +4,36 @@ scheduler."""
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...agent import Agent, AgentHub
 from ...agent.requests import VantageRequest
-from ...model.errors import AgentError
+from ...model.errors import AgentError, CapabilityError
 from ...model.evidence import Evidence
 from ...model.experiment import Experiment, PlannedTrial
+from ...model.host import Host
 from ...model.observer import Observer, StopRule
 from ...model.reason import Reason, ReasonKind
 from ...model.survey import ServerAddresses, Survey, family_name
 from ...model.trial import Status, TrialRecord
-from ...plan.measure_experiment import LOCAL
 from ..other_runs import Presence
 from ..record import TrialTask, blank_record
 from ..trial import Outcome
 from .hiding import Hiding, HidingNothing, hidden_survey
 from .probes import PROBERS
 from .probes.prober import FailureCount, Probed, ProbedServer
+from .rests import ServerRests
 from .surveying import look_again, vantage_of
+from .vantages import start_at, unreached
 
 
 @dataclass(kw_only=True)
 class ServerRunner:
-    """The trials of an experiment with servers, one after the other, in this machine's own network namespace.
+    """The trials of an experiment with servers, one after the other, in the network namespace that each vantage has.
 
     Attributes:
-        survey: the addresses that are pinned for the run.
+        surveys: the addresses that are pinned for the run, by vantage; None as a vantage is this machine.
         done: the records of trials before a run goes on.
         presence: this run among others of the machine, for the records; None: nobody knows of others.
         directory: where a page can look at this run, by device and inode; None: nowhere on this machine.
@@ -39,27 +41,38 @@ class ServerRunner:
 
     hub: AgentHub
     experiment: Experiment
-    survey: Survey
+    surveys: Mapping[str | None, Survey]
     observer: Observer
     presence: Presence | None
     directory: tuple[int, int] | None
     done: Sequence[TrialRecord] = ()
     failures: FailureCount = field(default_factory=FailureCount)
-    _agent: Agent | None = None
-    _hiding: Hiding | None = None
+    rests: ServerRests = field(default_factory=ServerRests)
+    _agents: dict[str | None, Agent] = field(default_factory=dict)
+    _hiding: Hiding = field(default_factory=lambda: Hiding(()))
+    _is_hidden: set[str | None] = field(default_factory=set)
     _warm: set[tuple[Agent, str]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.failures.recount(self.done)
 
     def run(self, planned: PlannedTrial, sequence: int) -> tuple[Outcome, int | None]:
-        """A trial, and how long it took. Raises `AgentError` where no agent can be started."""
+        """A trial, and how long it took; None where its vantage could not be reached. Raises `AgentError` where no
+        agent can be started on this machine."""
         combination = self.experiment.combination(planned.combination)
         trial = TrialTask(experiment=self.experiment, combination=combination, planned=planned, sequence=sequence)
-        agent = self._living()
+        vantage = self.experiment.vantage_of(combination)
+        record = replace(blank_record(trial), started_realtime_ns=time.time_ns())
+        try:
+            agent = self._living(vantage)
+        except (AgentError, CapabilityError) as error:
+            if vantage is None or vantage.ssh is None:
+                raise
+            words = unreached(vantage, error, hides_addresses=self.experiment.hides_addresses)
+            return Outcome(record=_failed(record, words)), None
         if self.presence is not None:
             self.presence.next_trial()
-        record = replace(blank_record(trial), started_realtime_ns=time.time_ns())
+        record = replace(record, started_realtime_ns=time.time_ns())
         started_ns = time.monotonic_ns()
         record = self._measured(agent, trial, record)
         elapsed_ns = time.monotonic_ns() - started_ns
@@ -75,16 +88,22 @@ class ServerRunner:
         is_decided = self.experiment.blocks.until is not None and self.failures.has_failed(combination)
         return "decided" if is_decided else None
 
-    def last_survey(self) -> Survey | None:
-        """The survey with the addresses and the paths of the end of the run; None where they cannot be read."""
+    def last_surveys(self) -> Mapping[str | None, Survey]:
+        """The surveys with the addresses and the paths of the end of the run, by vantage; without those that cannot be
+        read."""
+        vantages: Sequence[Host | None] = self.experiment.vantages or (None,)
+        surveys = {_name(vantage): self._last_survey(vantage) for vantage in vantages}
+        return {name: survey for name, survey in surveys.items() if survey is not None}
+
+    def _last_survey(self, vantage: Host | None) -> Survey | None:
         try:
-            agent = self._living()
-            survey = look_again(agent, self.experiment, self.survey)
+            agent = self._living(vantage)
+            survey = look_again(agent, self.experiment, self.surveys[_name(vantage)])
             if not self.experiment.hides_addresses:
                 return survey
-            hiding = self._hiding_of(agent)
+            hiding = self._hiding_of(agent, vantage)
             hiding.learn(_addresses(agent))
-        except AgentError:
+        except (AgentError, CapabilityError):
             return None
         return hidden_survey(survey, hiding)
 
@@ -96,20 +115,25 @@ class ServerRunner:
             self._warm.add((agent, name))
             PROBERS[trial.kind.name].ask(agent, target, trial.combination.workload.params | {"count": 1})
 
-    def _hiding_of(self, agent: Agent) -> Hiding:
-        """The addresses to hide, which the survey of the manifest no longer has. Raises `AgentError`."""
-        if self._hiding is None:
-            self._hiding = Hiding(_addresses(agent))
+    def _hiding_of(self, agent: Agent, vantage: Host | None) -> Hiding:
+        """The addresses to hide, which the surveys of the manifest no longer have: those of a vantage, and of the ones
+        before it. Raises `AgentError`."""
+        if _name(vantage) not in self._is_hidden:
+            self._hiding.learn(_addresses(agent))
+            self._is_hidden.add(_name(vantage))
         return self._hiding
 
-    def _living(self) -> Agent:
-        if self._agent is None or not self._agent.alive:
-            self._agent = self.hub.start_here(LOCAL)
-        return self._agent
+    def _living(self, vantage: Host | None) -> Agent:
+        """The agent of a vantage, or a new one where that has ended. Raises `AgentError` or `CapabilityError`."""
+        agent = self._agents.get(_name(vantage))
+        if agent is None or not agent.alive:
+            agent = self._agents[_name(vantage)] = start_at(self.hub, vantage)
+        return agent
 
     def _measured(self, agent: Agent, trial: TrialTask, record: TrialRecord) -> TrialRecord:
         server = self.experiment.server_of(trial.combination)
-        surveyed = self.survey.server(server.label)
+        vantage = self.experiment.vantage_of(trial.combination)
+        surveyed = self.surveys[_name(vantage)].server(server.label)
         entry = surveyed.families[family_name(trial.path.family)]
         params = dict(trial.combination.workload.params)
         prober = PROBERS[trial.kind.name]
@@ -121,16 +145,17 @@ class ServerRunner:
             resolver=self.experiment.resolver,
         )
         try:
-            hiding = self._hiding_of(agent) if self.experiment.hides_addresses else HidingNothing()
+            hiding = self._hiding_of(agent, vantage) if self.experiment.hides_addresses else HidingNothing()
         except AgentError as error:
-            text = f"the addresses to hide are not known ({error.code})"
-            return replace(record, status="failed", reasons=[Reason(kind=ReasonKind.AGENT_FAILED, text=text)])
+            return _failed(record, f"the addresses to hide are not known ({error.code})")
+        if not target.mine:
+            self.rests.wait(target.address, _name(vantage))
         try:
             self._warm_up(agent, trial, target)
             probed = prober.ask(agent, target, params)
         except AgentError as error:
-            reason = Reason(kind=ReasonKind.AGENT_FAILED, text=hiding.text(str(error)))
-            return replace(record, status="failed", reasons=[reason])
+            return _failed(record, hiding.text(str(error)))
+        self.rests.note(target.address, _name(vantage), probed)
         hiding.learn(probed.sources)
         if not probed.is_unsent:
             self.failures.note(trial.combination.name, trial.path.name, probed)
@@ -150,8 +175,16 @@ class ServerRunner:
         )
 
 
+def _name(vantage: Host | None) -> str | None:
+    return None if vantage is None else vantage.name
+
+
+def _failed(record: TrialRecord, why: str) -> TrialRecord:
+    return replace(record, status="failed", reasons=[Reason(kind=ReasonKind.AGENT_FAILED, text=why)])
+
+
 def _addresses(agent: Agent) -> list[str]:
-    """The addresses that this machine has now. Raises `AgentError`."""
+    """The addresses that an agent's machine has now. Raises `AgentError`."""
     vantage = vantage_of(agent.answer(VantageRequest(ask_nat64=False)))
     return [item.address for item in vantage.addresses]
 

@@ -299,22 +299,41 @@ def offer_key(combination: Combination) -> str:
     return WORKLOADS[combination.workload.kind].offer_name(combination.workload.params)
 
 
-def with_offered_only(experiment: Experiment, survey: Survey) -> tuple[Experiment, Survey]:
-    """The experiment without what no family of a server offers, and over the families that lead to it; and the survey
-    with the reasons. Raises `CapabilityError` where nothing is left."""
-    left_out: dict[str, dict[str, str]] = {server.label: {} for server in survey.servers}
+def with_offered_only(
+    experiment: Experiment, surveys: Mapping[str | None, Survey]
+) -> tuple[Experiment, dict[str | None, Survey]]:
+    """The experiment without what no family of a server offers to a vantage, and over the families that lead to it from
+    there; and the surveys with the reasons. Raises `CapabilityError` where nothing is left.
+
+    Args:
+        surveys: by vantage; that of None is this machine's.
+    """
+    left_out: dict[str | None, dict[str, dict[str, str]]] = {
+        vantage: {server.label: {} for server in survey.servers} for vantage, survey in surveys.items()
+    }
     kept = []
     for combination in experiment.combinations:
-        surveyed = survey.server(str(combination.levels[SERVER_COLUMN]))
-        reason = _why_left_out(combination, surveyed, survey.cannot)
+        host = experiment.vantage_of(combination)
+        vantage = None if host is None else host.name
+        surveyed = surveys[vantage].server(str(combination.levels[SERVER_COLUMN]))
+        reason = _why_left_out(combination, surveyed, surveys[vantage].cannot)
         if reason is not None:
-            left_out[surveyed.label][offer_key(combination)] = reason
+            left_out[vantage][surveyed.label][offer_key(combination)] = reason
         else:
             kept.append(_over_families(experiment, combination, surveyed))
-    servers = tuple(replace(server, left_out=left_out[server.label]) for server in survey.servers)
     if not kept:
-        raise CapabilityError(f"no server can be measured from here: {_reasons(left_out)}")
-    return replace(experiment, combinations=tuple(kept)), replace(survey, servers=servers)
+        raise CapabilityError("; ".join(_nothing(vantage, reasons) for vantage, reasons in left_out.items()))
+    return replace(experiment, combinations=tuple(kept)), {
+        vantage: replace(
+            survey,
+            servers=tuple(replace(server, left_out=left_out[vantage][server.label]) for server in survey.servers),
+        )
+        for vantage, survey in surveys.items()
+    }
+
+
+def _nothing(vantage: str | None, left_out: dict[str, dict[str, str]]) -> str:
+    return f"no server can be measured from {vantage or 'here'}: {_reasons(left_out)}"
 
 
 def _reasons(left_out: dict[str, dict[str, str]]) -> str:

@@ -8,10 +8,11 @@ import { showMeasure } from "./measure.js";
 import { showNew } from "./new.js";
 import { showResult } from "./result.js";
 import { showRuns } from "./runs.js";
+import { showServers } from "./servers.js";
 import { takeToken } from "./token.js";
 
-const SCREENS = { runs: showRuns, live: showLive, result: showResult, learn: showLearn, new: showNew, measure: showMeasure, compare: showCompare };
-const PARENTS = { live: "runs", result: "runs", compare: "runs" };
+const SCREENS = { runs: showRuns, live: showLive, result: showResult, learn: showLearn, new: showNew, measure: showMeasure, compare: showCompare, servers: showServers };
+const PARENTS = { live: "runs", result: "runs", compare: "runs", servers: "runs" };
 const main = document.getElementById("main");
 let leave = () => {};
 let turn = 0, shown = "";

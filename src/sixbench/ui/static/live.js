@@ -119,6 +119,7 @@ export async function showLive(place, name) {
   const resume = h("button", { hidden: true }, "Resume");
   const stopping = h("p", { class: "stopping", role: "status" });
   const tally = { ok: 0, invalid: 0, failed: 0 };
+  if (run.servers.length) now.tell("The first trial begins.");
   let grids = new Map(), done = 0, expected = 0, left = "", current = null, queued = false, isNews = false;
   const place_of_grids = h("div", {}), hops = h("div", {}), later = h("details", { class: "folded", hidden: true });
 
@@ -217,7 +218,7 @@ export async function showLive(place, name) {
       left = "";
       stop.hidden = true;
       stopping.textContent = "";
-      resume.hidden = over !== "interrupted" || !run.topology;
+      resume.hidden = over !== "interrupted" || !run.is_resumable;
       light([]);
       end(over === "interrupted" ? `The run was stopped or killed. Its finished trials are kept. To resume it: sixbench resume ${name}` : "The run is over.");
       queue();
@@ -232,7 +233,7 @@ export async function showLive(place, name) {
   // Stopping takes seconds, because the network is removed and finished trials are written.
   stop.addEventListener("click", async () => {
     stop.disabled = true;
-    stopping.textContent = "Stopping... The network is being removed. Finished trials are kept.";
+    stopping.textContent = `Stopping...${run.topology ? " The network is being removed." : ""} Finished trials are kept.`;
     try {
       await ask(`/api/runs/${encodeURIComponent(name)}/stop`, {});
     } catch (error) {
@@ -253,7 +254,7 @@ export async function showLive(place, name) {
   });
 
   place.append(h("p", { class: "kind" }, state, " ", h("code", {}, name)), h("h1", {}, run.title),
-    h("div", { class: "done" }, counts, h("p", { class: "links" }, h("a", { href: `#/result/${encodeURIComponent(name)}` }, "Result"), stop, resume)), stopping, bar, cut,
+    h("div", { class: "done" }, counts, h("p", { class: "links" }, h("a", { href: `#/result/${encodeURIComponent(name)}` }, "Result"), run.servers.length > 0 && h("a", { href: `#/servers/${encodeURIComponent(name)}` }, "Servers"), stop, resume)), stopping, bar, cut,
     h("div", { class: "stage" }, now.words, svg && h("div", { class: "drawing" }, svg)), now.element, hops, place_of_grids, later,
     h("p", { class: "quiet" }, "A dot is one trial; hollow dots are invalid trials, which no statistic uses. Verdicts and intervals are in the report, which is made at the planned end."), reason);
   draw();

@@ -93,7 +93,8 @@ export async function showResult(place, name, key) {
   const files = `/runs/${encodeURIComponent(name)}`;
   const has = run.files.some((file) => file.name === "report.html");
   place.append(h("p", { class: "kind" }, badge(run.state), " ", h("code", {}, name)), h("h1", {}, run.title),
-    h("p", { class: "quiet" }, `Linux ${run.kernel}, ${run.machine} · `, h("a", { href: `#/live/${encodeURIComponent(name)}` }, "Trials")),
+    h("p", { class: "quiet" }, `Linux ${run.kernel}, ${run.machine} · `, h("a", { href: `#/live/${encodeURIComponent(name)}` }, "Trials"),
+      run.servers.length > 0 && [" · ", h("a", { href: `#/servers/${encodeURIComponent(name)}` }, "Servers")]),
     has ? reportFrame(`${files}/report.html`, `Report of ${run.title}`)
       : h("p", { class: "warning" }, "There is no report yet. It is written when the run ends, or with: ", h("code", {}, `sixbench report ${name} --format html`)),
     folded("Series and packets of each trial", (inside) => showTrials(inside, run, key), key !== undefined),
