@@ -28,6 +28,7 @@ CASES: tuple[tuple[str, str, dict[str, object], str, int], ...] = (
     ("QUIC handshake", "quic-connect", {}, "handshake", 1),
     ("QUIC first byte", "quic-connect", {}, "first_byte", 2),
     ("QUIC first byte, 0-RTT", "quic-connect", {"session": "0-rtt"}, "first_byte", 1),
+    ("HTTP/3, first byte", "http", {"version": "3", "object_bytes": 1000}, "first_byte", 2),
     *(
         (f"DNS over {over}, first answer", "dns", {"over": over}, "transaction", round_trips)
         for over, round_trips in (("udp", 1), ("tcp", 2), ("tls", 3), ("https", 3), ("quic", 2))

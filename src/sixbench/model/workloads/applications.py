@@ -117,8 +117,8 @@ def marks(measured: TrialMeasurements, results: Mapping[str, Result]) -> None:
 def arrived_bytes(client: Result, server: Result, *, over_tcp: bool) -> dict[str, int]:
     """The payload that certainly arrived, by attribute of `Traffic`. TCP brings whatever it took once, as long as the
     connection lives, and the client counts the transactions that succeeded. Of UDP a part of what a side sent may be
-    lost, such as probes of the path's MTU, and a part of what came may be copies: the smaller count arrived. Somebody
-    else's server counts nothing."""
+    lost, such as probes of the path's MTU, and a part of what came may be copies: the smaller count is taken. Over
+    links that both drop and copy many datagrams, less than that arrived. Somebody else's server counts nothing."""
     sent, received = int(client["sent_bytes"]), int(client["received_bytes"])
     if not over_tcp:
         sent = min(sent, int(server.get("received_bytes", 0)))
