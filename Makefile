@@ -9,7 +9,7 @@ LONG_TESTS := $(call lab_files,workers connections emulated_links endurance happ
 # tayga is there only where these are run.
 PEERS_TESTS := tests/peers $(call lab_files,translate_tayga)
 # The programs are there only where these are run: installing some of them starts servers.
-PROGRAMS_TESTS := $(call lab_files,program_ends)
+PROGRAMS_TESTS := $(call lab_files,program_ends reach_agreement reach_servers)
 # Not in CI, which they would take over an hour.
 SLOW_TESTS := $(call lab_files,added_workload calibration workers_killed dns64_tested hosts_internet machines_killed monitor moving notebook null_comparisons papers_on_hosts peer_bench reach translate_engines translated_packets tutorials wrong_clocks)
 JOOL_TESTS := tests/guest/test_jool.py
