@@ -9,7 +9,7 @@ LONG_TESTS := $(call lab_files,workers connections emulated_links host_translato
 # tayga is there only where these are run.
 PEERS_TESTS := tests/peers $(call lab_files,translate_tayga)
 # The programs are there only where these are run: installing some of them starts servers.
-PROGRAMS_TESTS := $(call lab_files,program_ends)
+PROGRAMS_TESTS := $(call lab_files,program_ends reach_agreement reach_servers)
 # Not in CI, which they would take over an hour.
 SLOW_TESTS := $(call lab_files,added_workload calibration dns64_tested endurance happy_eyeballs hosts_internet hosts_processors link_down machines_killed map monitor moving notebook null_comparisons one_way_delays papers_on_hosts peer_bench ptp reach serve_flood translate_carrier_errors translate_engines translated_packets tutorials vantages workers_killed wrong_clocks)
 JOOL_TESTS := tests/guest/test_jool.py

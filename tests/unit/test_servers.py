@@ -18,6 +18,7 @@ from sixbench.analysis.run_settings import differing_settings
 from sixbench.bench.servers.hiding import HIDDEN, Hiding, hidden_survey, own_addresses
 from sixbench.bench.servers.runner import ServerRunner
 from sixbench.bench.servers.surveying import look_again, take_survey
+from sixbench.cli.consent import require_consent_to_pace
 from sixbench.cli.main import main
 from sixbench.mechanisms import MECHANISMS
 from sixbench.model.errors import CapabilityError, ExperimentError, StoreError, UsageError
@@ -600,6 +601,67 @@ def test_the_third_refusal_in_a_row_ends_a_workload() -> None:
     agent = RecordedAgent(names=NAMES, outcomes={("tcp-connect", V6): "refused"})
     run = measured(agent, experiment("www.example.org", blocks=20))
     assert sum(trial.path == "ipv6" for trial in run.trials) == 3
+
+
+def test_the_third_refusal_of_a_server_ends_all_workloads_that_it_refuses() -> None:
+    refused = {(name, V6): "refused" for name in ("tcp-connect", "tls", "http 1.1", "http 2")}
+    agent = RecordedAgent(names=NAMES, outcomes=refused)
+    workloads = '[ping, tcp-connect, tls, {http: {version: ["1.1", "2", "3"]}}]'
+    run = measured(agent, experiment("www.example.org", workloads=workloads, blocks=4))
+    over_ipv6 = [trial for trial in run.trials if trial.path == "ipv6"]
+    assert (
+        sum(trial.client["attempts"][0]["outcome"] == "refused" for trial in over_ipv6 if "attempts" in trial.client)
+        == 3
+    )
+    others = [trial for trial in over_ipv6 if trial.workload == "ping" or trial.params.get("version") == "3"]
+    assert len(others) == 8
+
+
+def test_a_status_is_the_refusal_of_http_alone() -> None:
+    agent = RecordedAgent(names=NAMES, statuses={V6: 503})
+    workloads = '[tcp-connect, {http: {version: ["1.1", "2"]}}]'
+    run = measured(agent, experiment("www.example.org", workloads=workloads, blocks=4))
+    over_ipv6 = [trial.workload for trial in run.trials if trial.path == "ipv6"]
+    assert (over_ipv6.count("http"), over_ipv6.count("tcp-connect")) == (3, 4)
+
+
+def test_each_refused_attempt_of_a_trial_counts() -> None:
+    agent = RecordedAgent(names=NAMES, outcomes={("tcp-connect", V6): "refused"})
+    run = measured(agent, experiment("www.example.org", workloads="[{tcp-connect: {count: 3}}]", blocks=4))
+    assert sum(trial.path == "ipv6" for trial in run.trials) == 1
+
+
+STRANGE = "experiment: a\nservers: [{name: NAME, mine: true}]\nworkloads: [tcp-connect]\nblocks: 3\n"
+
+
+def strange(name: str) -> Experiment:
+    return read_experiment(parse_yaml(STRANGE.replace("NAME", name), "test.yaml"), MECHANISMS)
+
+
+def test_an_experiment_of_others_does_not_lift_the_pace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "servers.yaml"
+    file.write_text(STRANGE.replace("NAME", "www.example.org"))
+    assert main(["run", str(file), "--out", str(tmp_path / "run")]) == 2
+    assert "connection a second go to www.example.org. If the servers are yours, allow it with --mine" in (
+        " ".join(capsys.readouterr().err.split())
+    )
+    assert not (tmp_path / "run").exists()
+    require_consent_to_pace(strange("www.example.org"), allowed=True)
+    require_consent_to_pace(strange("192.168.1.20"), allowed=False)
+    with pytest.raises(UsageError, match=r"8\.8\.8\.8"):
+        require_consent_to_pace(strange("8.8.8.8"), allowed=False)
+
+
+@pytest.mark.parametrize(("address", "is_refused"), [("8.8.8.8", True), ("192.168.1.20", False)])
+def test_a_run_of_others_that_goes_on_does_not_lift_the_pace(address: str, is_refused: bool) -> None:
+    entry = ServerAddresses(addresses=("192.168.1.20",), address=address, source="192.168.1.2")
+    surveyed = SurveyedServer(label="www.example.org", families={"ipv4": entry}, mine=True)
+    survey = Survey(vantage=Vantage(), servers=(surveyed,))
+    if is_refused:
+        with pytest.raises(UsageError, match=r"www\.example\.org"):
+            require_consent_to_pace(experiment("www.example.org"), [survey], allowed=False)
+    else:
+        require_consent_to_pace(experiment("www.example.org"), [survey], allowed=False)
 
 
 def test_a_family_that_fails_twenty_times_is_decided() -> None:

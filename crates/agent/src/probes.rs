@@ -43,7 +43,7 @@ impl Probes {
 
     /// The addresses of a name.
     pub fn resolve(&self, request: ResolveRequest) -> std::result::Result<Job, Error> {
-        self.begin(move |_| resolve::run(&request))
+        self.begin(move |pacer| resolve::run(&request, pacer))
     }
 
     /// Echo requests.
@@ -58,7 +58,7 @@ impl Probes {
 
     /// Where this machine stands.
     pub fn vantage(&self, request: VantageRequest) -> std::result::Result<Job, Error> {
-        self.begin(move |_| vantage::run(&request))
+        self.begin(move |pacer| vantage::run(&request, pacer))
     }
 
     /// The routers on the way.

@@ -1,5 +1,5 @@
-//! Politeness: two attempts at one server are at least a second apart, whichever requests they are of, and a server
-//! that asked for it is left alone.
+//! Politeness: two attempts at one server are at least a second apart, and the packets of those that send many keep
+//! their gap, whichever requests they are of. A server that asked for it is left alone.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -29,6 +29,8 @@ pub struct Pacer(Mutex<BTreeMap<IpAddr, Server>>);
 struct Server {
     /// Time from which on it may be asked again.
     free_ns: u64,
+    /// Time from which on it may get the next packet of an attempt that sends many.
+    packet_free_ns: u64,
     /// Time at which it has sent [`MAX_BYTES_PER_S`] in the mean.
     rested_ns: u64,
     /// Time until which it asked to be left alone.
@@ -80,7 +82,7 @@ impl Pacer {
     pub fn wait(&self, address: IpAddr, due_ns: u64, is_mine: bool) -> u64 {
         loop {
             let begin_ns = self.reserve(address, due_ns, clock::monotonic_ns(), is_mine);
-            thread::sleep(Duration::from_nanos(begin_ns.saturating_sub(clock::monotonic_ns())));
+            sleep_until(begin_ns);
             let now_ns = clock::monotonic_ns();
             // Another attempt may have ended meanwhile, and its bytes want a rest.
             if is_mine || self.is_rested(address, now_ns) {
@@ -93,12 +95,30 @@ impl Pacer {
         self.servers(|servers| servers.get(&address).is_none_or(|server| server.rested_ns <= now_ns))
     }
 
+    /// The time of the next packet of an attempt that sends many: not before that time, and, unless the server is the
+    /// user's, `gap_ns` after the last one of whichever request. The caller waits for it.
+    pub fn next_packet_ns(&self, address: IpAddr, due_ns: u64, gap_ns: u64, is_mine: bool) -> u64 {
+        self.reserve_packet(address, due_ns, gap_ns, clock::monotonic_ns(), is_mine)
+    }
+
+    fn reserve_packet(&self, address: IpAddr, due_ns: u64, gap_ns: u64, now_ns: u64, is_mine: bool) -> u64 {
+        self.servers(|servers| {
+            let server = entry(servers, address, now_ns);
+            let earliest_ns = if is_mine { 0 } else { server.packet_free_ns };
+            let begin_ns = due_ns.max(now_ns).max(earliest_ns);
+            server.packet_free_ns = server.packet_free_ns.max(begin_ns + gap_ns);
+            begin_ns
+        })
+    }
+
+    /// As [`Self::next_packet_ns`], and waits for it.
+    pub fn wait_for_packet(&self, address: IpAddr, gap_ns: u64, is_mine: bool) {
+        sleep_until(self.next_packet_ns(address, 0, gap_ns, is_mine));
+    }
+
     fn reserve(&self, address: IpAddr, due_ns: u64, now_ns: u64, is_mine: bool) -> u64 {
         self.servers(|servers| {
-            if servers.len() >= MAX_SERVERS {
-                servers.retain(|_, server| server.free_ns.max(server.rested_ns).max(server.held_until_ns) > now_ns);
-            }
-            let server = servers.entry(address).or_default();
+            let server = entry(servers, address, now_ns);
             let earliest_ns = if is_mine { 0 } else { server.free_ns.max(server.rested_ns) };
             let begin_ns = due_ns.max(now_ns).max(earliest_ns);
             server.free_ns = server.free_ns.max(begin_ns + APART_NS);
@@ -109,6 +129,22 @@ impl Pacer {
     fn servers<T>(&self, work: impl FnOnce(&mut BTreeMap<IpAddr, Server>) -> T) -> T {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// The times of a server. Where too many are remembered, those that may be asked now are forgotten.
+fn entry(servers: &mut BTreeMap<IpAddr, Server>, address: IpAddr, now_ns: u64) -> &mut Server {
+    if servers.len() >= MAX_SERVERS {
+        servers.retain(|_, server| {
+            let times = [server.packet_free_ns, server.rested_ns, server.held_until_ns];
+            times.into_iter().fold(server.free_ns, u64::max) > now_ns
+        });
+    }
+    servers.entry(address).or_default()
+}
+
+/// Sleeps until that time of the monotonic clock.
+fn sleep_until(time_ns: u64) {
+    thread::sleep(Duration::from_nanos(time_ns.saturating_sub(clock::monotonic_ns())));
 }
 
 /// The times of a request's attempts.
@@ -160,6 +196,18 @@ mod tests {
         assert_eq!(pacer.reserve(OTHER, 0, 8, true), 8);
         assert_eq!(pacer.reserve(OTHER, 0, 9, false), 8 + APART_NS);
         assert_eq!(pacer.reserve(OTHER, 9 * APART_NS, 9, false), 9 * APART_NS);
+    }
+
+    #[test]
+    fn packets_of_requests_at_the_same_time_keep_one_gap() {
+        let pacer = Pacer::default();
+        let reserve = |address, due_ns, is_mine| pacer.reserve_packet(address, due_ns, 200, 5, is_mine);
+        let begins: Vec<u64> = (0..32).map(|_| reserve(SERVER, 0, false)).collect();
+        assert_eq!(begins, (0..32).map(|number| 5 + number * 200).collect::<Vec<_>>());
+        assert_eq!(reserve(SERVER, 9_000, false), 9_000);
+        assert_eq!((reserve(OTHER, 0, false), reserve(OTHER, 0, true), reserve(OTHER, 0, false)), (5, 5, 205));
+        // They are no attempts, which wait for one another.
+        assert_eq!(pacer.reserve(SERVER, 0, 6, false), 6);
     }
 
     #[test]

@@ -116,7 +116,7 @@ pub fn run(request: &PingRequest, pacer: &Pacer) -> Result<PingResult> {
         duplicates: 0,
         strays: 0,
     };
-    pinging.work(&repeats, begin_ns);
+    pinging.work(&repeats, begin_ns, |due_ns| pacer.next_packet_ns(address, due_ns, LEAST_INTERVAL_NS, mine));
     let Pinging { socket, mut replies, duplicates, strays, .. } = pinging;
     replies.sort_by_key(|reply| reply.sequence);
     Ok(PingResult { local: LocalEnd { source_port: None, ..LocalEnd::of(&socket) }, replies, duplicates, strays })
@@ -182,10 +182,11 @@ struct Pinging {
 }
 
 impl Pinging {
-    fn work(&mut self, repeats: &Repeats, begin_ns: u64) {
+    /// Sends the requests, each not before the time that `at` gives for when it is due.
+    fn work(&mut self, repeats: &Repeats, begin_ns: u64, at: impl Fn(u64) -> u64) {
         let (mut due_ns, mut last_ns) = (begin_ns, begin_ns);
         for sequence in 0..repeats.count as u16 {
-            self.listen(due_ns, repeats.timeout_ns, false);
+            self.listen(at(due_ns), repeats.timeout_ns, false);
             last_ns = clock::monotonic_ns();
             // A machine that was late does not make up for it by a burst.
             due_ns = last_ns + repeats.interval_ns;

@@ -147,7 +147,8 @@ pub fn run(request: &RouteRequest, pacer: &Pacer) -> Result<RouteResult> {
     };
     prepare(&socket, request.address)?;
     let local = LocalEnd::of(&socket);
-    let mut tracing = Tracing { socket, address: request.address, token, probes: probes as usize, timeout_ns, sent: 0 };
+    let (address, probes) = (request.address, probes as usize);
+    let mut tracing = Tracing { socket, pacer, address, token, probes, timeout_ns, sent: 0 };
     pacer.wait(request.address, 0, false);
     let (mut hops, mut silent) = (Vec::new(), 0);
     for hop_limit in 1..=max_hops as u8 {
@@ -196,8 +197,9 @@ struct Sent {
     realtime_ns: u64,
 }
 
-struct Tracing {
+struct Tracing<'a> {
     socket: Socket,
+    pacer: &'a Pacer,
     address: IpAddr,
     token: [u8; TOKEN_BYTES],
     probes: usize,
@@ -206,7 +208,7 @@ struct Tracing {
     sent: u16,
 }
 
-impl Tracing {
+impl Tracing<'_> {
     /// Sends the datagrams of a hop, and waits for their answers. An error inside says that this machine does not send.
     fn hop(&mut self, hop_limit: u8) -> Result<io::Result<Hop>> {
         let (level, name) = match self.address {
@@ -217,6 +219,7 @@ impl Tracing {
             .map_err(|e| Error::system(format!("setting a hop limit of {hop_limit}"), "setsockopt", e))?;
         let mut datagrams = Datagrams::new(self.probes);
         for index in 0..self.probes {
+            self.pacer.wait_for_packet(self.address, GAP_NS, false);
             let begun_ns = clock::monotonic_ns();
             match self.send() {
                 Ok(sent) => datagrams.sent.push(sent),

@@ -10,6 +10,7 @@ use std::thread;
 use nix::sched::{CloneFlags, setns, unshare};
 use serde_json::{Value, json};
 use sixbench_applications::certificates;
+use sixbench_measure::clock;
 use sixbench_packet::ReceiveBatch;
 use sixbench_probes::{Pacer, application, path_mtu, ping, route, tcp_connect, vantage};
 
@@ -87,6 +88,18 @@ fn handshakes_of_quic_without_a_route_are_not_sent() {
             assert_eq!((&attempt["outcome"], &attempt["reason"]), (&json!("no-route"), &json!("ENETUNREACH")));
         }
         fs::remove_file(&roots).unwrap();
+    });
+}
+
+#[test]
+#[ignore = "needs root"]
+fn each_echo_request_takes_its_time_from_others_at_the_same_server() {
+    in_namespace(|| {
+        let (pacer, begin_ns) = (Pacer::default(), clock::monotonic_ns());
+        let request = json!({"address": "127.0.0.1", "count": 3, "interval_ns": 200_000_000});
+        ping::run(&serde_json::from_value(request).unwrap(), &pacer).unwrap();
+        let next_ns = pacer.next_packet_ns("127.0.0.1".parse().unwrap(), 0, 0, false);
+        assert!(next_ns >= begin_ns + 600_000_000);
     });
 }
 
@@ -385,7 +398,7 @@ fn an_ordinary_user_sees_where_the_machine_stands() {
     in_namespace(|| {
         let _network = Network::new(1_500, 1_500);
         let request = json!({"ask_nat64": false});
-        let result = json!(vantage::run(&serde_json::from_value(request).unwrap()).unwrap());
+        let result = json!(vantage::run(&serde_json::from_value(request).unwrap(), &Pacer::default()).unwrap());
         assert_eq!(result["routes"][0]["outcome"], "route", "{result}");
         for (route, source, gateway) in [
             (&result["routes"][0], "198.51.100.2", "198.51.100.1"),

@@ -6,7 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sixbench_probes::resolve;
+use sixbench_measure::clock;
+use sixbench_probes::{Pacer, resolve};
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// A time limit that no right answer on loopback reaches, however busy the machine is.
@@ -49,7 +50,7 @@ fn ask(resolver: SocketAddr, timeout_ns: u64) -> Value {
         "name": "www.example.org", "types": ["A"], "timeout_ns": timeout_ns,
         "resolver": {"address": resolver.ip(), "port": resolver.port()},
     });
-    let result = resolve::run(&serde_json::from_value(request).unwrap()).unwrap();
+    let result = resolve::run(&serde_json::from_value(request).unwrap(), &Pacer::default()).unwrap();
     json!(result)["answers"][0].clone()
 }
 
@@ -180,8 +181,20 @@ fn what_is_out_of_bounds_is_refused() {
         json!({"name": "a", "timeout_ns": 0}),
         json!({"name": "a", "resolver": {"address": "127.0.0.1", "port": 0}}),
     ] {
-        assert!(resolve::run(&serde_json::from_value(request).unwrap()).is_err());
+        assert!(resolve::run(&serde_json::from_value(request).unwrap(), &Pacer::default()).is_err());
     }
     assert!(serde_json::from_value::<resolve::ResolveRequest>(json!({"name": "a", "x": 1})).is_err());
     assert!(serde_json::from_value::<resolve::ResolveRequest>(json!({"name": "a", "types": ["ANY"]})).is_err());
+}
+
+#[test]
+fn questions_to_one_resolver_are_paced() {
+    let resolver = resolver(|question| vec![answered(question, [0x81, 0x80], 0, &[])]);
+    let (pacer, begin_ns) = (Pacer::default(), clock::monotonic_ns());
+    let request = json!({
+        "name": "www.example.org", "types": ["A", "AAAA"], "timeout_ns": PATIENT_NS,
+        "resolver": {"address": resolver.ip(), "port": resolver.port()},
+    });
+    resolve::run(&serde_json::from_value(request).unwrap(), &pacer).unwrap();
+    assert!(pacer.next_packet_ns(resolver.ip(), 0, 0, false) >= begin_ns + 100_000_000);
 }

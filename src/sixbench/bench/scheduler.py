@@ -133,7 +133,7 @@ class _Loop:
             order = [trial for trial in block_order(self.experiment, block) if trial.combination in open_combinations]
             for position, planned in enumerate(order):
                 # A repeat follows at once, so that the trials of a pair stay close in time.
-                while (attempt := next_attempt(planned, self.by_key, self.experiment.repeats)) is not None:
+                while (attempt := self._next_attempt(planned)) is not None:
                     if self._is_time_over(attempt, order[position + 1 :]):
                         for name in sorted(open_combinations):
                             self.observer.stopped(name, ["time"], block - 1)
@@ -183,6 +183,12 @@ class _Loop:
             directory=self.writer.identity,
             any_built=bool(self.by_key),
         )
+
+    def _next_attempt(self, planned: PlannedTrial) -> PlannedTrial | None:
+        """The trial, or its next repeat; None: there is none, as once a server has refused, even within a block."""
+        if self.runner.has_ended(planned.combination) == "refused":
+            return None
+        return next_attempt(planned, self.by_key, self.experiment.repeats)
 
     def _is_time_over(self, planned: PlannedTrial, rest: Sequence[PlannedTrial]) -> bool:
         """True if a trial and the rest of this combination's block would end after the time of the run. The minimum of

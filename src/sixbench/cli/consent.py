@@ -1,18 +1,20 @@
 """Consent to what an experiment may not have by itself: commands of programs under test and kernels, which may be
-anyone's, and connections to the hosts that a run directory names."""
+anyone's, connections to the hosts that a run directory names, and more than the usual pace towards servers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from ..model.addresses import is_private
 from ..model.kernels import is_kernel_file
 from ..model.quoting import visible
-from .options import ALLOW_FLAG, ALLOW_HOSTS_FLAG, MEAN_IT_FLAG
+from .options import ALLOW_FLAG, ALLOW_HOSTS_FLAG, MEAN_IT_FLAG, MINE_FLAG
 
 if TYPE_CHECKING:
     from ..model.experiment import Combination, Experiment
     from ..model.path import Path
+    from ..model.survey import Survey
 
 MAX_SHOWN = 100
 MOST_HOSTS = 8
@@ -114,6 +116,33 @@ def require_consent_to_hosts(experiment: Experiment, *, allowed: bool) -> None:
         )
 
 
+def require_consent_to_pace(experiment: Experiment, surveys: Iterable[Survey] = (), *, allowed: bool) -> None:
+    """Raises `UsageError` where an experiment, or a survey of a run directory, claims servers for the user that the
+    command line does not claim: whoever wrote it lifts the pace of connections to them. Private addresses need no
+    consent.
+
+    Args:
+        surveys: of the run that goes on.
+    """
+    from ..model.errors import UsageError
+
+    if allowed:
+        return
+    claimed = {server.label: tuple(server.addresses.values()) for server in experiment.servers if server.mine}
+    for surveyed in (server for survey in surveys for server in survey.servers):
+        if surveyed.mine:
+            entries = surveyed.families.values()
+            addresses = {address for entry in entries for address in (*entry.addresses, entry.address) if address}
+            claimed[surveyed.label] = tuple(addresses)
+    strange = [label for label, addresses in claimed.items() if not (addresses and all(map(is_private, addresses)))]
+    if strange:
+        more = f" and {len(strange) - MOST_HOSTS} more" if len(strange) > MOST_HOSTS else ""
+        raise UsageError(
+            f"mine: true lets more than one connection a second go to {', '.join(map(visible, strange[:MOST_HOSTS]))}"
+            f"{more}. If the servers are yours, allow it with {MINE_FLAG}"
+        )
+
+
 def refuse_programs_in_guests(paths: Iterable[Path], combinations: Iterable[Combination] = ()) -> None:
     """Raises `UsageError` where a path has a program under test, or is an emulated machine itself, or where a workload
     has a server or client of others: in an emulated machine are none of this one's programs but sixbench's own."""
@@ -139,4 +168,6 @@ def refuse_programs_in_guests(paths: Iterable[Path], combinations: Iterable[Comb
 
 def without_consent(arguments: Sequence[str]) -> list[str]:
     """A command line as run directories keep it: whoever repeats it decides anew."""
-    return [argument for argument in arguments if argument not in (ALLOW_FLAG, ALLOW_HOSTS_FLAG, MEAN_IT_FLAG)]
+    return [
+        argument for argument in arguments if argument not in (ALLOW_FLAG, ALLOW_HOSTS_FLAG, MEAN_IT_FLAG, MINE_FLAG)
+    ]

@@ -36,6 +36,11 @@ ALLOW_HOSTS: bool = typer.Option(
     False, ALLOW_HOSTS_FLAG, help="Connect to the hosts that the run directory names, over SSH, with your keys."
 )
 
+MINE_FLAG = "--mine"
+MINE: bool = typer.Option(
+    False, MINE_FLAG, help="The servers with mine: true are yours: they may get more than one connection a second."
+)
+
 MEAN_IT_FLAG = "--i-mean-it"
 MEAN_IT: bool = typer.Option(
     False,

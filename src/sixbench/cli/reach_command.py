@@ -10,7 +10,7 @@ import typer
 
 from ..model.errors import UsageError
 from .completions import server_workloads
-from .options import EVENTS, FINDINGS_AS_JSON, OUT, QUIET, SEED, WAIT
+from .options import EVENTS, FINDINGS_AS_JSON, MINE_FLAG, OUT, QUIET, SEED, WAIT
 from .run_requests import RunOutput, RunRequest
 from .running import first_manifest
 
@@ -82,7 +82,7 @@ def reach(
     ),
     blocks: int | None = typer.Option(None, "--blocks", metavar="N", min=1, help="Run exactly this many blocks."),
     mine: bool = typer.Option(
-        False, "--mine", help="The servers are yours: they may get more than one connection a second."
+        False, MINE_FLAG, help="The servers are yours: they may get more than one connection a second."
     ),
     resolver: str | None = typer.Option(
         None, "--resolver", metavar="ADDR", help="Ask this resolver for the names; default: that of the system."
@@ -101,8 +101,9 @@ def reach(
 ) -> int:
     """Compare IPv4 and IPv6 to servers that you do not control.
 
-    It takes two minutes and needs neither root nor anything at the other end. A server gets one connection a second at
-    most, or more with --mine, and 1 MiB is read of an object.
+    It measures for two minutes, or for five blocks where these take longer, as with many servers. It needs neither root
+    nor anything at the other end. A server gets one connection a second at most, or more with --mine, and 1 MiB is read
+    of an object.
     """
     from ..plan.hosts_override import number_of_vantages
     from ..plan.reach_experiment import ReachOptions, read_list, server_of, text_of, without_repeats

@@ -13,10 +13,28 @@ from . import completions
 from .bugs import keeping_trials
 from .changes import changes_of
 from .common import note
-from .consent import refuse_programs_in_guests, require_consent_to_hosts, require_consent_to_run
+from .consent import (
+    refuse_programs_in_guests,
+    require_consent_to_hosts,
+    require_consent_to_pace,
+    require_consent_to_run,
+)
 from .event_logs import event_log, observers, refuse_in_guests
 from .guest_runs import check_clock, resume_in_guests, run_in_guests
-from .options import ALLOW_HOSTS, ALLOW_PROGRAMS, EVENTS, FINDINGS_AS_JSON, HOSTS, MEAN_IT, OUT, QUIET, SEED, SET, WAIT
+from .options import (
+    ALLOW_HOSTS,
+    ALLOW_PROGRAMS,
+    EVENTS,
+    FINDINGS_AS_JSON,
+    HOSTS,
+    MEAN_IT,
+    MINE,
+    OUT,
+    QUIET,
+    SEED,
+    SET,
+    WAIT,
+)
 from .presenting import present
 from .progress import ProgressDisplay
 from .run_requests import ResumeRequest, RunOutput, RunRequest, WorkersRequest
@@ -53,6 +71,7 @@ def run(
     wait: bool = WAIT,
     allow_programs: bool = ALLOW_PROGRAMS,
     i_mean_it: bool = MEAN_IT,
+    mine: bool = MINE,
     events: Path | None = EVENTS,
     kernel: str | None = typer.Option(
         None,
@@ -96,6 +115,7 @@ def run(
     loaded = request.load()
     guest_clock = check_clock(clock, loaded)
     require_consent_to_run(loaded, allowed=allow_programs, chose_kernels=bool(changes.kernels))
+    require_consent_to_pace(loaded, allowed=mine)
     if out is not None:
         from ..store import check_free
 
@@ -147,6 +167,7 @@ def resume(
     allow_programs: bool = ALLOW_PROGRAMS,
     allow_hosts: bool = ALLOW_HOSTS,
     i_mean_it: bool = MEAN_IT,
+    mine: bool = MINE,
     events: Path | None = EVENTS,
     report: bool = typer.Option(
         True, "--report/--no-report", help="Compute and print the findings, or leave them out."
@@ -174,6 +195,7 @@ def resume(
         planned = run_so_far.manifest.experiment
         require_consent_to_run(planned, allowed=allow_programs)
         require_consent_to_hosts(planned, allowed=allow_hosts)
+        require_consent_to_pace(planned, run_so_far.manifest.environment.all_surveys.values(), allowed=mine)
         return _go_on(request, writer, run_so_far)
 
 

@@ -35,6 +35,11 @@ def _hint(text: str, option: str) -> str:
     )
 
 
+def is_private(address: str) -> bool:
+    """True of an address that the Internet has no route to, such as those of RFC 1918 and RFC 4193."""
+    return ip_address(address.partition("%")[0]).is_private
+
+
 def why_no_single_host(text: str) -> str | None:
     """The reason why no packet can go to one host by an address, in words; None: it can, or the text is no address."""
     try:

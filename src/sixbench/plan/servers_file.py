@@ -85,7 +85,8 @@ SERVER = KnownKeys(
             name="mine",
             kind="flag",
             default=False,
-            doc="its owner lets more than one connection a second come. Servers with private addresses are mine",
+            doc="its owner lets more than one connection a second come, which needs --mine on the command line. "
+            "Servers with private addresses are mine",
         ),
         CompoundKey(
             name="workloads",

@@ -183,8 +183,7 @@ pub fn run(request: &PathMtuRequest, pacer: &Pacer) -> Result<PathMtuResult> {
     Df::Probe.apply(&socket, address)?;
     packet_errors::enable(&socket, address.is_ipv6())
         .map_err(|e| Error::system("asking for errors about probes", "setsockopt(RECVERR)", e))?;
-    let gap_ns = if mine { 0 } else { GAP_NS };
-    let prober = Prober { socket, carrier, address, token, timeout_ns, gap_ns, number: 0, last_ns: 0 };
+    let prober = Prober { socket, pacer, mine, carrier, address, token, timeout_ns, number: 0 };
     let mut searching = Searching { prober, result: &mut result, tries, rests: 0 };
     let mut search = Search::new(least, most);
     let ending = searching.work(&mut search);
@@ -243,7 +242,7 @@ impl PathMtuResult {
 
 /// A search under way.
 struct Searching<'a> {
-    prober: Prober,
+    prober: Prober<'a>,
     result: &'a mut PathMtuResult,
     tries: u64,
     rests: u32,
@@ -310,24 +309,22 @@ impl Searching<'_> {
 }
 
 /// Sends probes one by one.
-struct Prober {
+struct Prober<'a> {
     socket: Socket,
+    pacer: &'a Pacer,
+    mine: bool,
     carrier: Carrier,
     address: IpAddr,
     token: Token,
     timeout_ns: u64,
-    gap_ns: u64,
     number: u16,
-    last_ns: u64,
 }
 
-impl Prober {
+impl Prober<'_> {
     /// Sends a probe and waits for its end.
     fn probe(&mut self, size: u32) -> std::result::Result<(Fate, Option<Report>), Ending> {
-        let due_ns = self.last_ns.saturating_add(self.gap_ns);
-        thread::sleep(Duration::from_nanos(due_ns.saturating_sub(clock::monotonic_ns())));
+        self.pacer.wait_for_packet(self.address, GAP_NS, self.mine);
         self.number = self.number.wrapping_add(1);
-        self.last_ns = clock::monotonic_ns();
         let message = probe(self.carrier, self.address, size, self.number, &self.token);
         // Entries of the queue are about earlier ones, and make the call fail once.
         let _ = error_queue::take(&self.socket);

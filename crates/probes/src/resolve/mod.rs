@@ -23,12 +23,15 @@ use crate::error_queue::last_failure;
 use crate::limits::{self, SECOND_NS};
 use crate::local;
 use crate::outcome::{Ending, Outcome};
+use crate::pacing::Pacer;
 use crate::stream::{self, wait_for};
 
 const DEFAULT_TIMEOUT_NS: u64 = 5 * SECOND_NS;
 const DEFAULT_PORT: u16 = 53;
 /// A question that is not answered is asked again after this time, then after twice as long, and so on.
 const FIRST_INTERVAL_NS: u64 = SECOND_NS;
+/// Time between two questions to one resolver, in the mean.
+const GAP_NS: u64 = SECOND_NS / 20;
 /// Messages that may come for a question: whoever floods us does not keep us.
 const MAX_MESSAGES: usize = 1_024;
 /// The longest message of DNS.
@@ -104,17 +107,18 @@ pub struct ResolveAnswer {
     pub answer: Option<Answer>,
 }
 
-/// Asks for all types at the same time.
+/// Asks for all types at the same time, after those of requests at the same resolver before it.
 ///
 /// # Errors
 /// `bad-params` of a request that is out of bounds, `system` where the kernel refuses the means.
-pub fn run(request: &ResolveRequest) -> Result<ResolveResult> {
+pub fn run(request: &ResolveRequest, pacer: &Pacer) -> Result<ResolveResult> {
     let timeout_ns = limits::timeout_ns(request.timeout_ns, DEFAULT_TIMEOUT_NS)?;
     let types = request.types.as_deref().unwrap_or(&ALL_TYPES);
     limits::within("types", types.len() as u64, 1..=ALL_TYPES.len() as u64)?;
     let name = message::name(&request.name).map_err(Error::bad_params)?;
     let resolver = Resolver::chosen(request.resolver)?;
     local::check_host(resolver.address, request.source)?;
+    pacer.wait_for_packet(resolver.address, types.len() as u64 * GAP_NS, false);
     let asking = Asking { resolver, source: request.source, timeout_ns };
     let answers = thread::scope(|scope| {
         let (asking, name) = (&asking, &name);

@@ -16,6 +16,7 @@ use sixbench_wire::dns::{WELL_KNOWN_NAME, prefixes_of};
 use self::kind::Kind;
 use crate::limits::{self, SECOND_NS};
 use crate::outcome::{Ending, Outcome};
+use crate::pacing::Pacer;
 use crate::resolve::message::Type;
 use crate::resolve::{self, AskedResolver, ResolveRequest};
 
@@ -128,7 +129,7 @@ pub struct Nat64 {
 ///
 /// # Errors
 /// `bad-params` of a request that is out of bounds, `system` where the kernel does not tell.
-pub fn run(request: &VantageRequest) -> Result<VantageResult> {
+pub fn run(request: &VantageRequest, pacer: &Pacer) -> Result<VantageResult> {
     let timeout_ns = limits::timeout_ns(request.timeout_ns, DEFAULT_TIMEOUT_NS)?;
     let towards = request.towards.as_deref().unwrap_or(&DOCUMENTATION);
     limits::within("towards", towards.len() as u64, 0..=MAX_TOWARDS)?;
@@ -155,7 +156,7 @@ pub fn run(request: &VantageRequest) -> Result<VantageResult> {
         interfaces: links.values().map(Interface::of).collect(),
         routes,
         resolvers: resolve::system_resolvers()?,
-        nat64: if request.ask_nat64 { Some(nat64(request.resolver, timeout_ns)?) } else { None },
+        nat64: if request.ask_nat64 { Some(nat64(request.resolver, timeout_ns, pacer)?) } else { None },
         proxies: proxies(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty())),
     })
 }
@@ -219,8 +220,9 @@ fn scope(number: u8) -> &'static str {
     }
 }
 
-fn nat64(resolver: Option<AskedResolver>, timeout_ns: u64) -> Result<Nat64> {
-    let answers = resolve::run(&ResolveRequest::of(WELL_KNOWN_NAME, Type::Aaaa, resolver, timeout_ns))?.answers;
+fn nat64(resolver: Option<AskedResolver>, timeout_ns: u64, pacer: &Pacer) -> Result<Nat64> {
+    let request = ResolveRequest::of(WELL_KNOWN_NAME, Type::Aaaa, resolver, timeout_ns);
+    let answers = resolve::run(&request, pacer)?.answers;
     let Some(answer) = answers.into_iter().next() else {
         return Ok(Nat64 { ending: Ending::of(Outcome::Silence), prefixes: Vec::new() });
     };
@@ -249,7 +251,7 @@ mod tests {
     #[test]
     fn this_machine_has_a_loopback() {
         let request = json!({"ask_nat64": false, "towards": ["127.0.0.1"]});
-        let result = json!(run(&serde_json::from_value(request).unwrap()).unwrap());
+        let result = json!(run(&serde_json::from_value(request).unwrap(), &Pacer::default()).unwrap());
         let addresses = result["addresses"].as_array().unwrap();
         let loopback = addresses.iter().find(|one| one["address"] == "127.0.0.1").unwrap();
         assert_eq!((&loopback["interface"], &loopback["scope"]), (&json!("lo"), &json!("host")));
@@ -274,6 +276,6 @@ mod tests {
     #[test]
     fn requests_are_bounded() {
         let request = json!({"towards": vec!["192.0.2.1"; 257]});
-        assert!(run(&serde_json::from_value(request).unwrap()).is_err());
+        assert!(run(&serde_json::from_value(request).unwrap(), &Pacer::default()).is_err());
     }
 }

@@ -11,7 +11,7 @@ from ...agent import Agent, AgentHub
 from ...agent.requests import VantageRequest
 from ...model.errors import AgentError, CapabilityError
 from ...model.evidence import Evidence
-from ...model.experiment import Experiment, PlannedTrial
+from ...model.experiment import Combination, Experiment, PlannedTrial
 from ...model.host import Host
 from ...model.observer import Observer, StopRule
 from ...model.reason import Reason, ReasonKind
@@ -22,7 +22,7 @@ from ..record import TrialTask, blank_record
 from ..trial import Outcome
 from .hiding import Hiding, HidingNothing, hidden_survey
 from .probes import PROBERS
-from .probes.prober import FailureCount, Probed, ProbedServer
+from .probes.prober import FailureCount, Probed, ProbedServer, Refuser, attempts_of
 from .rests import ServerRests
 from .surveying import look_again, vantage_of
 from .vantages import start_at, unreached
@@ -54,7 +54,10 @@ class ServerRunner:
     _warm: set[tuple[Agent, str]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.failures.recount(self.done)
+        # A server that has refused is not asked anew by a run that goes on.
+        for record in sorted(self.done, key=lambda record: record.sequence):
+            combination = self.experiment.combination(record.combination)
+            self.failures.note(combination, record.path, _refusers(combination), attempts_of(record.client))
 
     def run(self, planned: PlannedTrial, sequence: int) -> tuple[Outcome, int | None]:
         """A trial, and how long it took; None where its vantage could not be reached. Raises `AgentError` where no
@@ -83,7 +86,8 @@ class ServerRunner:
 
     def has_ended(self, combination: str) -> StopRule | None:
         """The rule by which a combination has no more trials. None: it goes on."""
-        if self.failures.is_refused(combination):
+        of_experiment = self.experiment.combination(combination)
+        if self.failures.is_refused(of_experiment, _refusers(of_experiment)):
             return "refused"
         is_decided = self.experiment.blocks.until is not None and self.failures.has_failed(combination)
         return "decided" if is_decided else None
@@ -157,8 +161,8 @@ class ServerRunner:
             return _failed(record, hiding.text(str(error)))
         self.rests.note(target.address, _name(vantage), probed)
         hiding.learn(probed.sources)
-        if not probed.is_unsent:
-            self.failures.note(trial.combination.name, trial.path.name, probed)
+        outcomes = [(attempt.outcome, getattr(attempt, "status", None)) for attempt in probed.attempts]
+        self.failures.note(trial.combination, trial.path.name, _refusers(trial.combination), outcomes)
         measured = prober.measurements(params, probed)
         reasons = [*measured.invalid, *_reasons(probed, entry, hiding)]
         status: Status = "invalid" if reasons else "ok"
@@ -181,6 +185,10 @@ def _name(vantage: Host | None) -> str | None:
 
 def _failed(record: TrialRecord, why: str) -> TrialRecord:
     return replace(record, status="failed", reasons=[Reason(kind=ReasonKind.AGENT_FAILED, text=why)])
+
+
+def _refusers(combination: Combination) -> tuple[Refuser, ...]:
+    return PROBERS[combination.workload.kind].refusers(combination.workload.params)
 
 
 def _addresses(agent: Agent) -> list[str]:

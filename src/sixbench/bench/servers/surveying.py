@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from ipaddress import ip_address
 
 from ...agent import Agent
 from ...agent.requests import ResolveRequest, VantageRequest
 from ...agent.server_answers import Lookup, RouteAnswer, VantageAnswer
-from ...model.addresses import why_no_single_host
+from ...model.addresses import is_private, why_no_single_host
 from ...model.errors import AgentError, CapabilityError
 from ...model.experiment import Combination, Experiment
 from ...model.form import ABSENT
@@ -189,8 +188,7 @@ class _Surveying:
         server = resolved.server
         combinations = self._combinations.get(server.label, [])
         tried = [address for addresses in resolved.addresses.values() for address in addresses[:MOST_ADDRESSES]]
-        are_private = [ip_address(address.partition("%")[0]).is_private for address in tried]
-        mine = server.mine or (bool(are_private) and all(are_private))
+        mine = server.mine or (bool(tried) and all(map(is_private, tried)))
         families = {
             family_name(family): self._family(family, resolved, combinations, mine) for family in resolved.addresses
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypedDict
 
 from ..parameter import Parameter, Params
 from ..programs import reading
@@ -114,8 +115,15 @@ def marks(measured: TrialMeasurements, results: Mapping[str, Result]) -> None:
             )
 
 
-def arrived_bytes(client: Result, server: Result, *, over_tcp: bool) -> dict[str, int]:
-    """The payload that certainly arrived, by attribute of `Traffic`. TCP brings whatever it took once, as long as the
+class ArrivedBytes(TypedDict):
+    """The payload that arrived, by attribute of `Traffic`."""
+
+    forward_payload_bytes: int
+    reverse_payload_bytes: int
+
+
+def arrived_bytes(client: Result, server: Result, *, over_tcp: bool) -> ArrivedBytes:
+    """The payload that certainly arrived. TCP brings whatever it took once, as long as the
     connection lives, and the client counts the transactions that succeeded. Of UDP a part of what a side sent may be
     lost, such as probes of the path's MTU, and a part of what came may be copies: the smaller count is taken. Over
     links that both drop and copy many datagrams, less than that arrived. Somebody else's server counts nothing."""
@@ -123,7 +131,7 @@ def arrived_bytes(client: Result, server: Result, *, over_tcp: bool) -> dict[str
     if not over_tcp:
         sent = min(sent, int(server.get("received_bytes", 0)))
         received = min(received, int(server.get("sent_bytes", received)))
-    return {"forward_payload_bytes": sent, "reverse_payload_bytes": received}
+    return ArrivedBytes(forward_payload_bytes=sent, reverse_payload_bytes=received)
 
 
 def of_program(params: Params, client: Result, server: Result, what: str) -> TrialMeasurements:

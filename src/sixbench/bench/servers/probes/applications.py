@@ -12,10 +12,20 @@ from ....agent.server_answers import ApplicationAttempt
 from ....model.errors import AgentError
 from ....model.form import ABSENT
 from ....model.parameter import Parameter, Params
-from ....model.server import TOO_MANY, UNAVAILABLE
 from ....model.workload import TrialMeasurements
 from ....model.workloads import http, quic_connect, tls
-from .prober import REFUSALS, REST_NS, Probed, ProbedServer, Prober, add_times, waits_s
+from .prober import (
+    ANSWERED,
+    REFUSED,
+    REST_NS,
+    Probed,
+    ProbedServer,
+    Prober,
+    Refuser,
+    add_times,
+    asks_for_rest,
+    waits_s,
+)
 
 TIMEOUT_NS = 10_000_000_000
 LEFT_ALONE = "refused"
@@ -42,12 +52,11 @@ def _ask(workload: str, version: Parameter | None, agent: Agent, target: ProbedS
     except AgentError as error:
         if error.code != LEFT_ALONE:
             raise
-        attempt = ApplicationAttempt(outcome="refused", reason=str(error)[:1000])
-        return Probed(attempts=[attempt], result={"attempts": [attempt.model_dump(exclude_none=True)]}, refused=True)
+        attempt = ApplicationAttempt(outcome=REFUSED, reason=str(error)[:1000])
+        return Probed(attempts=[attempt], result={"attempts": [attempt.model_dump(exclude_none=True)]})
     return Probed(
         attempts=[_with_status(attempt) for attempt in answer.attempts],
         result=answer.model_dump(by_alias=True, exclude_none=True),
-        refused=bool(answer.attempts) and all(map(_is_refusal, answer.attempts)),
     )
 
 
@@ -58,15 +67,11 @@ def roots() -> Mapping[str, str] | None:
     return {"file": file} if file else None
 
 
-def _is_refusal(attempt: ApplicationAttempt) -> bool:
-    return attempt.outcome in REFUSALS or attempt.status in (TOO_MANY, UNAVAILABLE)
-
-
 def _with_status(attempt: ApplicationAttempt) -> ApplicationAttempt:
     """The attempt, which is refused where the answer only says that there is none for now."""
-    if attempt.outcome == "answered" and _is_refusal(attempt):
+    if attempt.outcome == ANSWERED and asks_for_rest(attempt.status):
         words = f"the server answered with status {attempt.status}"
-        return attempt.model_copy(update={"outcome": "refused", "reason": words})
+        return attempt.model_copy(update={"outcome": REFUSED, "reason": words})
     return attempt
 
 
@@ -109,6 +114,25 @@ def _http(params: Params, probed: Probed, measured: TrialMeasurements) -> None:
         measured.notes.append("the object goes on beyond 1 MiB, and its time is that of the first MiB")
 
 
-TLS = Prober(workload=tls.KIND.name, ask=partial(_ask, tls.KIND.name, None), summarise=_tls)
-HTTP = Prober(workload=http.KIND.name, ask=partial(_ask, http.KIND.name, http.HTTP_VERSION), summarise=_http)
-QUIC_CONNECT = Prober(workload=quic_connect.KIND.name, ask=partial(_ask, quic_connect.KIND.name, None), summarise=_quic)
+def _refusers_of_http(params: Params) -> tuple[Refuser, ...]:
+    return ("udp" if http.HTTP_VERSION.of(params) == "3" else "tcp", "http")
+
+
+TLS = Prober(
+    workload=tls.KIND.name,
+    ask=partial(_ask, tls.KIND.name, None),
+    summarise=_tls,
+    refusers=lambda params: ("tcp",),
+)
+HTTP = Prober(
+    workload=http.KIND.name,
+    ask=partial(_ask, http.KIND.name, http.HTTP_VERSION),
+    summarise=_http,
+    refusers=_refusers_of_http,
+)
+QUIC_CONNECT = Prober(
+    workload=quic_connect.KIND.name,
+    ask=partial(_ask, quic_connect.KIND.name, None),
+    summarise=_quic,
+    refusers=lambda params: ("udp",),
+)

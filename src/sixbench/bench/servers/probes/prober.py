@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final, Literal
 
 from ....agent import Agent
 from ....agent.server_answers import ServerAttempt
+from ....model.experiment import Combination
 from ....model.json_object import JsonObject
-from ....model.parameter import Params
+from ....model.parameter import Params, Scalar
 from ....model.quantity import FAILURES
-from ....model.server import TOO_MANY, UNAVAILABLE, Server
+from ....model.server import SERVER_COLUMN, TOO_MANY, UNAVAILABLE, VANTAGE_COLUMN, Server
 from ....model.topology import Family
-from ....model.trial import TrialRecord
 from ....model.workload import TrialMeasurements
 from ....model.workloads.common import histogram_of
 
@@ -26,7 +27,8 @@ second (docs/protocol.md)."""
 ROOM_S = 120.0
 """Time that an agent may take beyond the attempts themselves: those of other requests at the same address come first,
 each a second after the one before, and their objects have rests."""
-REFUSALS = frozenset({"refused"})
+REFUSED: Final = "refused"
+ANSWERED: Final = "answered"
 UNSENT = "no-route"
 """The outcome of an attempt that this machine did not send."""
 
@@ -59,18 +61,16 @@ class Probed:
         attempts: each with its outcome.
         result: the answer as a record keeps it.
         strays: packets of somebody else.
-        refused: whether the server asked to be left alone.
     """
 
     attempts: Sequence[ServerAttempt]
     result: JsonObject
     strays: int = 0
-    refused: bool = False
 
     @property
     def answered(self) -> int:
         """Number of attempts that did what was asked."""
-        return sum(attempt.outcome == "answered" for attempt in self.attempts)
+        return sum(attempt.outcome == ANSWERED for attempt in self.attempts)
 
     @property
     def is_unsent(self) -> bool:
@@ -103,6 +103,10 @@ class Probed:
         return list(dict.fromkeys(value for value in values if isinstance(value, str)))
 
 
+Refuser = Literal["tcp", "udp", "http"]
+"""The part of a server that refuses: its port of TCP or of UDP, by a reset or an ICMP error, or HTTP, by a status."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Prober:
     """A workload towards a server.
@@ -112,12 +116,14 @@ class Prober:
         ask: asks the agent and waits. Raises `AgentError`.
         summarise: the metrics of attempts of which one at least was answered.
         failures: the column of the share of attempts that failed.
+        refusers: by parameters, all that may refuse its attempts. Empty: nobody does.
     """
 
     workload: str
     ask: Callable[[Agent, ProbedServer, Params], Probed]
     summarise: Callable[[Params, Probed, TrialMeasurements], None]
     failures: str = f"{FAILURES}_ratio"
+    refusers: Callable[[Params], tuple[Refuser, ...]] = lambda params: ()
 
     def measurements(self, params: Params, probed: Probed) -> TrialMeasurements:
         """The measurements of a trial. Attempts that failed are a result: a family that does not work is a finding."""
@@ -136,7 +142,7 @@ def failure_notes(probed: Probed) -> list[str]:
     total = len(probed.attempts)
     groups: dict[tuple[str, str], int] = {}
     for attempt in probed.attempts:
-        if attempt.outcome != "answered":
+        if attempt.outcome != ANSWERED:
             key = (attempt.outcome, attempt.reason or "")
             groups[key] = groups.get(key, 0) + 1
     return [
@@ -167,47 +173,78 @@ def waits_s(count: int, timeout_ns: int, interval_ns: int = PACE_NS) -> float:
 
 
 MOST_REFUSALS = 3
-"""Trials in a row that were refused, after which a server is asked no more."""
+"""Attempts in a row that were refused, after which a server is asked no more."""
 ENOUGH_FAILURES = 20
 """Trials in a row of which none was answered, after which a family that fails is decided."""
 
 
+_End = tuple[Scalar, Scalar | None]
+"""A server, and the vantage that it is measured from; None: this machine."""
+
+
 @dataclass(kw_only=True)
 class FailureCount:
-    """Trials in a row of which nothing was answered, by combination and path."""
+    """Failures in a row: attempts that a server refused, whichever workloads they are of, and trials of a workload of
+    which nothing was answered. Each vantage has refusals of its own.
 
-    refused: dict[tuple[str, str], int] = field(default_factory=dict)
+    Attributes:
+        refused: number of attempts, by server and vantage, path and what refused them.
+        failed: number of trials, by combination and path.
+    """
+
+    refused: dict[tuple[_End, str, Refuser], int] = field(default_factory=dict)
     failed: dict[tuple[str, str], int] = field(default_factory=dict)
 
-    def note(self, combination: str, path: str, probed: Probed) -> None:
-        """Counts a trial, or begins anew where something was answered."""
-        self._note((combination, path), refused=probed.refused, answered=bool(probed.answered))
+    def note(
+        self, combination: Combination, path: str, refusers: Sequence[Refuser], attempts: Iterable[tuple[str, object]]
+    ) -> None:
+        """Counts the attempts of a trial, or begins anew where something else became of them.
 
-    def _note(self, key: tuple[str, str], *, refused: bool, answered: bool) -> None:
-        self.refused[key] = self.refused.get(key, 0) + 1 if refused else 0
-        self.failed[key] = 0 if answered else self.failed.get(key, 0) + 1
+        Args:
+            refusers: those of the workload.
+            attempts: the outcome of each, and its status.
+        """
+        known = list(attempts)
+        if not known or all(outcome == UNSENT for outcome, _ in known):
+            return
+        for outcome, status in known:
+            self._note_refusal(_end_of(combination), path, refusers, outcome, status)
+        is_answered = any(outcome == ANSWERED and not asks_for_rest(status) for outcome, status in known)
+        key = (combination.name, path)
+        self.failed[key] = 0 if is_answered else self.failed.get(key, 0) + 1
 
-    def recount(self, records: Iterable[TrialRecord]) -> None:
-        """Counts the trials of a run that goes on, so that a server that has refused is not asked anew."""
-        for record in sorted(records, key=lambda record: record.sequence):
-            lists = [value for value in record.client.values() if isinstance(value, list)]
-            attempts = [item for items in lists for item in items if isinstance(item, Mapping)]
-            outcomes = {
-                "refused" if attempt.get("status") in (TOO_MANY, UNAVAILABLE) else str(attempt.get("outcome"))
-                for attempt in attempts
-            }
-            if outcomes and outcomes != {UNSENT}:
-                key = (record.combination, record.path)
-                self._note(key, refused=outcomes <= REFUSALS, answered="answered" in outcomes)
+    def _note_refusal(self, end: _End, path: str, refusers: Sequence[Refuser], outcome: str, status: object) -> None:
+        for refuser in refusers:
+            key = (end, path, refuser)
+            if refuser == "http" and status is None:
+                continue  # it was not asked
+            is_refused = asks_for_rest(status) if refuser == "http" else outcome == REFUSED and status is None
+            self.refused[key] = self.refused.get(key, 0) + 1 if is_refused else 0
 
-    def is_refused(self, combination: str) -> bool:
-        """True if the server has refused often enough."""
-        return _reach(self.refused, combination, MOST_REFUSALS)
+    def is_refused(self, combination: Combination, refusers: Sequence[Refuser]) -> bool:
+        """True if the server has refused such attempts of this vantage often enough, over any path."""
+        end = _end_of(combination)
+        return any(
+            count >= MOST_REFUSALS and of_end == end and refuser in refusers
+            for (of_end, _, refuser), count in self.refused.items()
+        )
 
     def has_failed(self, combination: str) -> bool:
         """True if a path has failed often enough that more trials say no more."""
-        return _reach(self.failed, combination, ENOUGH_FAILURES)
+        return any(count >= ENOUGH_FAILURES for (name, _), count in self.failed.items() if name == combination)
 
 
-def _reach(counts: dict[tuple[str, str], int], combination: str, number: int) -> bool:
-    return any(count >= number for (name, _), count in counts.items() if name == combination)
+def _end_of(combination: Combination) -> _End:
+    return combination.levels[SERVER_COLUMN], combination.levels.get(VANTAGE_COLUMN)
+
+
+def asks_for_rest(status: object) -> bool:
+    """True if a server asks by this status to be left alone."""
+    return status in (TOO_MANY, UNAVAILABLE)
+
+
+def attempts_of(result: Mapping[str, object]) -> list[tuple[str, object]]:
+    """The outcome and the status of each attempt in the result of a record."""
+    lists = [value for value in result.values() if isinstance(value, list)]
+    attempts = [item for items in lists for item in items if isinstance(item, Mapping)]
+    return [(str(attempt.get("outcome")), attempt.get("status")) for attempt in attempts]

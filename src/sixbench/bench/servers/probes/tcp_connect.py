@@ -8,7 +8,7 @@ from ....agent.server_answers import TcpAttempt
 from ....model.parameter import Params
 from ....model.workload import TrialMeasurements
 from ....model.workloads import tcp_connect
-from .prober import REFUSALS, Probed, ProbedServer, Prober, add_times, waits_s
+from .prober import Probed, ProbedServer, Prober, add_times, waits_s
 
 TIMEOUT_NS = 3_000_000_000
 
@@ -26,7 +26,6 @@ def _ask(agent: Agent, target: ProbedServer, params: Params) -> Probed:
     return Probed(
         attempts=answer.attempts,
         result=answer.model_dump(by_alias=True, exclude_none=True),
-        refused=bool(answer.attempts) and all(attempt.outcome in REFUSALS for attempt in answer.attempts),
     )
 
 
@@ -35,4 +34,4 @@ def _summarise(params: Params, probed: Probed, measured: TrialMeasurements) -> N
     add_times(measured, "connect", [attempt.elapsed_ns for attempt in attempts], "mean", "p50", "p99")
 
 
-TCP_CONNECT = Prober(workload=tcp_connect.KIND.name, ask=_ask, summarise=_summarise)
+TCP_CONNECT = Prober(workload=tcp_connect.KIND.name, ask=_ask, summarise=_summarise, refusers=lambda params: ("tcp",))
