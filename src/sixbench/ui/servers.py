@@ -167,7 +167,8 @@ def _places(run: Run, label: str) -> list[dict[str, Any]]:
             }
             for trial in by_combination.get(chosen.name, [])
         ]
-        place = {name: about[name] for name in ("title", "metric", "unit")}
+        title = (words.workload_title(chosen.workload.kind), words.levels(_others(chosen.levels)))
+        place = {"title": ", ".join(filter(None, title)), "metric": about["metric"], "unit": about["unit"]}
         shades = [shade_name(colours[path]) for path in about["paths"]]
         places.append(place | {"rows": about["paths"], "colours": shades, "values": values})
     return places

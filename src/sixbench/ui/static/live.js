@@ -254,7 +254,7 @@ export async function showLive(place, name) {
   });
 
   place.append(h("p", { class: "kind" }, state, " ", h("code", {}, name)), h("h1", {}, run.title),
-    h("div", { class: "done" }, counts, h("p", { class: "links" }, h("a", { href: `#/result/${encodeURIComponent(name)}` }, "Result"), run.servers.length > 0 && h("a", { href: `#/servers/${encodeURIComponent(name)}` }, "Servers"), stop, resume)), stopping, bar, cut,
+    h("div", { class: "done" }, counts, h("p", { class: "links" }, h("a", { href: `#/result/${encodeURIComponent(name)}` }, "Result"), run.servers.length > 0 && !["running", "interrupted"].includes(run.state) && h("a", { href: `#/servers/${encodeURIComponent(name)}` }, "Servers"), stop, resume)), stopping, bar, cut,
     h("div", { class: "stage" }, now.words, svg && h("div", { class: "drawing" }, svg)), now.element, hops, place_of_grids, later,
     h("p", { class: "quiet" }, "A dot is one trial; hollow dots are invalid trials, which no statistic uses. Verdicts and intervals are in the report, which is made at the planned end."), reason);
   draw();

@@ -3,12 +3,18 @@
 import { ask, digits, h, s, scaleOf } from "./dom.js";
 import { drawDots } from "./dots.js";
 
-const WIDTH = 300, HEIGHT = 24, EDGE = 8, LEAST = 3, ROOM = 1.25;
+const WIDTH = 300, HEIGHT = 24, EDGE = 8, CAP = 5, LEAST = 3, ROOM = 1.25;
+
+// The smallest number with one digit and zeros that is no less.
+function rounded(number) {
+  const power = 10 ** Math.floor(Math.log10(number));
+  return Math.ceil(number / power - 1e-9) * power;
+}
 
 // The ends of an axis that has room for all changes. Intervals that are wider reach its ends.
 function limitsOf(rows, margin) {
   const most = rows.filter((row) => row && row.change !== null).map((row) => Math.abs(row.change)).reduce((a, b) => Math.max(a, b), 0);
-  return Math.max(LEAST * margin, ROOM * most, 1);
+  return rounded(Math.max(LEAST * margin, ROOM * most, 1));
 }
 
 const placeOf = (change, most) => WIDTH / 2 + (Math.max(-most, Math.min(most, change)) / most) * (WIDTH / 2 - EDGE);
@@ -20,10 +26,10 @@ function interval(row, margin, most, kind) {
   return s("svg", { class: `interval ${kind}`, viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" },
     s("rect", { class: "margin", x: x(-margin), width: x(margin) - x(-margin), y: 0, height: HEIGHT }),
     s("line", { class: "none", x1: x(0), x2: x(0), y1: 0, y2: HEIGHT }),
-    known && row.low !== null && row.high !== null && s("line", { class: "reach", x1: x(row.low), x2: x(row.high), y1: middle, y2: middle }),
+    known && row.low !== null && row.high !== null && s("path", { class: "reach", d: `M${x(row.low)} ${middle - CAP}v${2 * CAP}m0 ${-CAP}H${x(row.high)}m0 ${-CAP}v${2 * CAP}` }),
     known && (kind === "ink"
       ? s("path", { class: "estimate", d: `M${x(row.change) - 6} ${middle}L${x(row.change)} 5L${x(row.change) + 6} ${middle}L${x(row.change)} ${HEIGHT - 5}Z` })
-      : s("circle", { class: kind === "open" ? "estimate open" : "estimate", cx: x(row.change), cy: middle, r: 5 })));
+      : s("circle", { class: kind === "open" ? "estimate open" : "estimate", cx: x(row.change), cy: middle, r: 3.5 })));
 }
 
 function axis(most) {
