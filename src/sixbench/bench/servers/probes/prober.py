@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 from ....agent import Agent
 from ....agent.server_answers import ServerAttempt
@@ -27,7 +27,8 @@ second (docs/protocol.md)."""
 ROOM_S = 120.0
 """Time that an agent may take beyond the attempts themselves: those of other requests at the same address come first,
 each a second after the one before, and their objects have rests."""
-REFUSED, ANSWERED = "refused", "answered"
+REFUSED: Final = "refused"
+ANSWERED: Final = "answered"
 UNSENT = "no-route"
 """The outcome of an attempt that this machine did not send."""
 
