@@ -20,7 +20,7 @@ between: [h1, h2]
 paths: {ipv4: native4, ipv6: native6}
 baseline: ipv4
 workloads:
-  - tcp-stream: {duration: 300ms, warmup: 100ms}
+  - tcp-stream: {duration: 800ms, warmup: 100ms}
   - udp-stream: {datagram: 200B, rate: 1Mbit, duration: 100ms, warmup: 0s}
 blocks: 1
 """

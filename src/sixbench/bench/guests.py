@@ -25,7 +25,7 @@ from ..model.path import Path as NetworkPath
 from ..model.workloads import WORKLOADS
 from ..store import Clock, Manifest, Run, RunState, RunWriter, adopt_trials, create_run, nowhere, read_run
 from .parts import trial_expected_ns
-from .session import GRACE_NS, UNTIMED_LIMIT_NS
+from .session import limit_ns
 
 START_S = 120
 """The time that a guest has on its own clock for everything but trials: a start takes some 5 s, a network 1 s."""
@@ -116,8 +116,9 @@ def silence_s(experiment: Experiment) -> float:
 
 def _longest_ns(experiment: Experiment) -> list[int]:
     """Longest time of each trial of a block, in ns on the guest's clock."""
-    times = [trial_expected_ns(WORKLOADS[c.workload.kind], c.workload.params) for c, _ in experiment.path_combinations]
-    return [BETWEEN_NS + (UNTIMED_LIMIT_NS if time_ns is None else time_ns + GRACE_NS) for time_ns in times]
+    workloads = [combination.workload for combination, _ in experiment.path_combinations]
+    times = [trial_expected_ns(WORKLOADS[workload.kind], workload.params) for workload in workloads]
+    return [BETWEEN_NS + limit_ns(time_ns, workload.params) for time_ns, workload in zip(times, workloads, strict=True)]
 
 
 def _command(manifest: Manifest, kernel: str, agent: Path, clock: Clock) -> GuestTask:

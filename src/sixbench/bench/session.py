@@ -13,7 +13,8 @@ from ..model.parameter import Scalar
 from ..model.workload import Result
 
 GRACE_NS = 15 * 10**9
-"""Time that a trial with a duration may take beyond that duration before it counts as failed."""
+"""Time that a trial with a duration may take beyond that duration and the timeout of an attempt before it counts as
+failed."""
 
 UNTIMED_LIMIT_NS = 600 * 10**9
 """Longest time that a trial of a number of bytes or transactions may take."""
@@ -33,8 +34,17 @@ def expected_ns(params: Mapping[str, Scalar]) -> int | None:
 
 def longest_ns(params: Mapping[str, Scalar]) -> int:
     """Longest time of a trial."""
-    timed_ns = expected_ns(params)
-    return UNTIMED_LIMIT_NS if timed_ns is None else timed_ns + GRACE_NS
+    return limit_ns(expected_ns(params), params)
+
+
+def limit_ns(timed_ns: int | None, params: Mapping[str, Scalar]) -> int:
+    """Longest time of a trial that takes so long if all goes well. The last attempt may wait for its answer.
+
+    Args:
+        timed_ns: None: it is not known.
+    """
+    last_ns = int(params.get("timeout_ns", 0)) + GRACE_NS
+    return max(UNTIMED_LIMIT_NS, last_ns) if timed_ns is None else timed_ns + last_ns
 
 
 def wait_for_run(client: Agent, running: Future[Result], key: str, limit_ns: int) -> Result:

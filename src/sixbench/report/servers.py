@@ -212,12 +212,20 @@ def _table_of_servers(run: Run, title: str, seen: Sequence[tuple[str | None, Sur
                     *_named(vantage),
                     server.label,
                     *(_address_words(server.families.get(family)) for family in FAMILIES),
-                    "; ".join(f"{name}: {why}" for name, why in server.left_out.items()),
+                    _left_out_words(server),
                 ]
                 for vantage, server in seen
             ],
         )
     )
+
+
+def _left_out_words(server: SurveyedServer) -> str:
+    """Each reason once, behind the workloads that it leaves out."""
+    by_reason: dict[str, list[str]] = {}
+    for name, why in server.left_out.items():
+        by_reason.setdefault(why, []).append(name)
+    return "; ".join(f"{words.listing(names)}: {why}" for why, names in by_reason.items())
 
 
 def brief_table(run: Run) -> Table | None:

@@ -45,6 +45,8 @@ OFFERED = frozenset({"answered", "tls", "other-name"})
 """The outcomes of what is offered, though it may be faulty: an untrusted certificate, or that of a portal."""
 HAS_ROUTE = ("route", "local")
 """The outcomes of a route by which packets go. `local`: the server is this machine."""
+HAS_NO_ADDRESS = frozenset({"answered", "NOERROR", "NXDOMAIN"})
+"""The outcomes of look-ups by which it is known that a name has no address."""
 SERVICE = "HTTPS"
 """The type of record by which a name announces its protocols."""
 CANNOT = "cannot"
@@ -377,7 +379,11 @@ def _why_unreachable(surveyed: SurveyedServer) -> str:
         return f"no address of its name leads to a server: {'; '.join(map(str, wrong))}"
     if not addresses:
         outcomes = dict.fromkeys(entry.lookup for entry in surveyed.families.values() if entry.lookup is not None)
-        return f"its name has no address here ({listed(map(str, outcomes))})" if outcomes else "it has no address"
+        if not outcomes:
+            return "it has no address"
+        if HAS_NO_ADDRESS.isdisjoint(outcomes):
+            return f"its name cannot be looked up here ({listed(outcomes)})"
+        return f"its name has no address here ({listed(outcomes)})"
     return "this machine has no route to it"
 
 
