@@ -25,7 +25,7 @@ blocks: 1
 repeats: 0
 """
 PLACES = "nodes: {client: lab1, r1: lab2, server: lab2}\nlinks: {client-r1: [left, left]}\n"
-STREAM = "[{tcp-stream: {duration: 300ms, warmup: 100ms}}]"
+STREAM = "[{tcp-stream: {duration: 600ms, warmup: 100ms}}]"
 LONG = "[{ping: {count: 3000, interval: 2ms}}]"
 PROCESSORS = sorted(os.sched_getaffinity(0))
 SPINNING = sorted(f"awake-{processor}" for processor in PROCESSORS)

@@ -96,7 +96,7 @@ workloads: [WORKLOAD]
 blocks: 1
 """
 PING = "ping: {count: 20, interval: 1ms, timeout: 200ms}"
-STREAM = "tcp-stream: {duration: 100ms, warmup: 0s}"
+STREAM = "tcp-stream: {duration: 600ms, warmup: 0s}"
 
 
 def one_trial(hub: AgentHub, engine: str, workload: str, *changes: Any) -> list[TrialRecord]:

@@ -138,7 +138,7 @@ def test_a_shipped_device_carries_every_kind_of_traffic_with_evidence(
     if device == "tayga" and not _has("tayga"):
         pytest.skip("tayga is not installed")
     workloads = (
-        "[{ping: {count: 10, interval: 2ms}}, {tcp-stream: {duration: 100ms, warmup: 20ms}}, {udp-rr: {count: 20}}, "
+        "[{ping: {count: 10, interval: 2ms}}, {tcp-stream: {duration: 600ms, warmup: 20ms}}, {udp-rr: {count: 20}}, "
         "{frames: {frame: 128B, packet-rate: 1000pps, duration: 100ms}}]"
     )
     finished = run(

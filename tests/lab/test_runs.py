@@ -115,7 +115,7 @@ topology:
   nodes: {h1: host, r1: router, h2: host}
   links: [{endpoints: [h1, r1]}, {endpoints: [r1, h2]}]
 paths: {ipv4: native4, ipv6: native6}
-workloads: [{tcp-rr: {duration: 200ms, warmup: 0s, message: [64B, 1KiB]}}, {tcp-stream: {duration: 200ms, warmup: 0s}}]
+workloads: [{tcp-rr: {duration: 200ms, warmup: 0s, message: [64B, 1KiB]}}, {tcp-stream: {duration: 600ms, warmup: 0s}}]
 blocks: 3
 """
 
@@ -307,7 +307,7 @@ def test_full_queues_are_empty_before_the_next_trial_and_nothing_of_the_last_one
     file.write_text(
         "topology: {chain: 3, rate: 10Mbit, burst: 32KiB, queue: 300ms}\n"  # which timers may be 25 ms late for
         "paths: {ipv4: native4, ipv6: native6}\nblocks: 4\n"
-        "workloads: [{tcp-stream: {duration: 200ms, warmup: 300ms}}, {udp-rr: {duration: 30ms, warmup: 0s}}]\n"
+        "workloads: [{tcp-stream: {duration: 600ms, warmup: 300ms}}, {udp-rr: {duration: 30ms, warmup: 0s}}]\n"
     )
     done = sixbench("run", file, "--out", out, "--quiet", "--capture", figures=False)
     assert done.returncode == 0, done.stderr
