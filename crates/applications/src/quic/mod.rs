@@ -71,9 +71,9 @@ pub fn listen(
 }
 
 impl Listening {
-    /// The endpoint, in this thread's runtime, and the counts of its datagrams. Where the server was told no peer, or one
-    /// that moves, it is given nothing but its peer's datagrams: QUIC sends up to three times as much as it got to an
-    /// address that has proved nothing (RFC 9000 section 8.1), and answers what it does not understand.
+    /// The endpoint, in this thread's runtime, and the counts of its datagrams. Where the server was told no peer, or
+    /// one that moves, it is given nothing but its peer's datagrams: QUIC sends up to three times as much as it got to
+    /// an address that has proved nothing (RFC 9000 section 8.1), and answers what it does not understand.
     pub fn open(self, door: &Arc<Door>) -> Result<(quinn::Endpoint, DatagramCounts)> {
         let door = door.judges_datagrams().then(|| Arc::clone(door));
         open(self.socket, Some(self.config), door)
