@@ -412,5 +412,5 @@ def test_quic_finds_the_largest_datagram_of_each_path_with_and_without_packet_to
         assert (trial.server["connections"], trial.server["ecn"]["not_ect"]) == (1, 0)
         assert trial.server["ecn"]["ect0"] >= trial.server["received_datagrams"]
         # The first router tells the host, unless it drops these errors.
-        is_told = trial.path in LESS_THAN_LINKS and trial.levels["node_r1_icmp"] == "all"
+        is_told = trial.path in LESS_THAN_LINKS and trial.levels["errors"] == "all"
         assert (too_bigs(finished.captures(trial)["h1-r1"]) > 0) == is_told

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypedDict
 
 from ..parameter import Parameter, Params
 from ..programs import reading
 from ..programs.end import PROGRAM
 from ..quantity import metric, times
 from ..reason import ReasonKind
-from ..workload import Result, TrialMeasurements
+from ..workload import Result, Traffic, TrialMeasurements
 from .common import in_words, rate
 
 SESSION = Parameter(
@@ -115,15 +114,8 @@ def marks(measured: TrialMeasurements, results: Mapping[str, Result]) -> None:
             )
 
 
-class ArrivedBytes(TypedDict):
-    """The payload that arrived, by attribute of `Traffic`."""
-
-    forward_payload_bytes: int
-    reverse_payload_bytes: int
-
-
-def arrived_bytes(client: Result, server: Result, *, over_tcp: bool) -> ArrivedBytes:
-    """The payload that certainly arrived. TCP brings whatever it took once, as long as the
+def arrived_traffic(client: Result, server: Result, *, over_tcp: bool, messages: int) -> Traffic:
+    """The payload that certainly arrived, and as many messages. TCP brings whatever it took once, as long as the
     connection lives, and the client counts the transactions that succeeded. Of UDP a part of what a side sent may be
     lost, such as probes of the path's MTU, and a part of what came may be copies: the smaller count is taken. Over
     links that both drop and copy many datagrams, less than that arrived. Somebody else's server counts nothing."""
@@ -131,7 +123,7 @@ def arrived_bytes(client: Result, server: Result, *, over_tcp: bool) -> ArrivedB
     if not over_tcp:
         sent = min(sent, int(server.get("received_bytes", 0)))
         received = min(received, int(server.get("sent_bytes", received)))
-    return ArrivedBytes(forward_payload_bytes=sent, reverse_payload_bytes=received)
+    return Traffic(forward_payload_bytes=sent, reverse_payload_bytes=received, messages=messages)
 
 
 def of_program(params: Params, client: Result, server: Result, what: str) -> TrialMeasurements:

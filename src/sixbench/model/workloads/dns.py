@@ -20,7 +20,7 @@ from ..workload import (
     TrialMeasurements,
     WorkloadKind,
 )
-from .applications import IN_FLIGHT, agreed, arrived_bytes, failures, of_program, same_at_both_ends
+from .applications import IN_FLIGHT, agreed, arrived_traffic, failures, of_program, same_at_both_ends
 from .common import COUNT, DURATION, SECOND_NS, SHORT_WARMUP, TIMEOUT, histogram, of_one_length, transactions
 from .http_messages import FRAME_BYTES, PREFACE_BYTES
 from .quic_packets import handshake_datagrams, stream_bytes
@@ -192,7 +192,7 @@ def _traffic(params: Params, client: Result, server: Result) -> Traffic:
         messages = 2 * questions
     else:
         messages = CONNECTION_PACKETS * questions if CONNECTION.of(params) == "new" else 0
-    return Traffic(**arrived_bytes(client, server, over_tcp=not has_datagrams), messages=messages)
+    return arrived_traffic(client, server, over_tcp=not has_datagrams, messages=messages)
 
 
 @cache

@@ -19,7 +19,7 @@ from .applications import (
     HANDSHAKE_TIMES,
     IN_FLIGHT,
     agreed,
-    arrived_bytes,
+    arrived_traffic,
     failures,
     marks,
     of_program,
@@ -246,7 +246,7 @@ def _traffic(params: Params, client: Result, server: Result) -> Traffic:
         return Traffic(reverse_payload_bytes=body_bytes, messages=CONNECTION_PACKETS * int(server["connections"]))
     over_tcp = _stack(params).over_tcp
     messages = CONNECTION_PACKETS * int(client["connections"]) if over_tcp else 0
-    return Traffic(**arrived_bytes(client, server, over_tcp=over_tcp), messages=messages)
+    return arrived_traffic(client, server, over_tcp=over_tcp, messages=messages)
 
 
 @cache

@@ -21,7 +21,7 @@ from .applications import (
     IN_FLIGHT,
     SESSION,
     agreed,
-    arrived_bytes,
+    arrived_traffic,
     failures,
     marks,
     of_program,
@@ -120,7 +120,7 @@ def _expects(params: Params) -> Expectation:
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:
     if CLIENT.column in params:
         return Traffic(messages=2 * int(server["transactions"]))
-    return Traffic(**arrived_bytes(client, server, over_tcp=False), messages=int(client["received_datagrams"]))
+    return arrived_traffic(client, server, over_tcp=False, messages=int(client["received_datagrams"]))
 
 
 @cache
