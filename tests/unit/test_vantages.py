@@ -277,8 +277,8 @@ def test_an_error_of_ssh_has_no_address_where_they_are_hidden() -> None:
         (
             "hosts:\n  a: {ssh: x@y, address: 192.0.2.9}\n",
             "hide-addresses: true\n",
-            "reach.yaml:8: hosts.a.address: the address of a is to be hidden, and servers are measured without it; leave "
-            "it out",
+            "reach.yaml:8: hosts.a.address: the address of a is to be hidden, and servers are measured without it; "
+            "leave it out",
         ),
         ("hosts:\n  a: {shh: x@y}\n", "", 'reach.yaml:7: hosts.a.shh: unknown key; did you mean "ssh"?'),
     ],
