@@ -274,6 +274,12 @@ def test_an_error_of_ssh_has_no_address_where_they_are_hidden() -> None:
             "reach.yaml:8: hosts.a.ssh: the run's files name a so, and its address is to be hidden; give it a name in "
             "~/.ssh/config, and that name here",
         ),
+        (
+            "hosts:\n  a: {ssh: x@y, address: 192.0.2.9}\n",
+            "hide-addresses: true\n",
+            "reach.yaml:8: hosts.a.address: the address of a is to be hidden, and servers are measured without it; "
+            "leave it out",
+        ),
         ("hosts:\n  a: {shh: x@y}\n", "", 'reach.yaml:7: hosts.a.shh: unknown key; did you mean "ssh"?'),
     ],
 )

@@ -166,6 +166,9 @@ def read_vantages(reader: Reader, value: Any, *, hides_addresses: bool) -> tuple
             what = HERE if host.ssh is None else host.ssh
             reader.problem(place, f"{known[host.ssh]} and {host.name} are both {what}; keep one")
         known.setdefault(host.ssh, host.name)
+        if hides_addresses and host.address is not None:
+            words = f"the address of {host.name} is to be hidden, and servers are measured without it; leave it out"
+            reader.problem((*place, "address"), words)
         if hides_addresses and host.ssh is not None and _is_address(split_destination(host.ssh)[1]):
             reader.problem(
                 (*place, "ssh"),

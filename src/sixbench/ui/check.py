@@ -87,7 +87,8 @@ def checked(data: Any) -> CheckedExperiment:
     if name is None or is_changed:
         _refuse_files(source)
     experiment = read_experiment(source, MECHANISMS)
-    if experiment.vantages or any(topology.hosts for topology in experiment.topologies):
+    vantages = any(host.ssh is not None for host in experiment.vantages)
+    if vantages or any(topology.hosts for topology in experiment.topologies):
         raise UsageError("an experiment with hosts connects to other machines; start it with sixbench run")
     _refuse_programs(experiment)
     if experiment.kernels:
