@@ -36,7 +36,7 @@ blocks: 7
 """
 TIMES = 7
 WITHIN = 0.02
-"""Of the shortest times: what a busy machine adds to a time makes it longer. Of a round trip these are 8 ms."""
+"""Share by which the shortest times may differ; 8 ms of a round trip. A busy machine only makes times longer."""
 CURL = "%{time_connect} %{time_appconnect} %{time_starttransfer}\\n"
 FAMILIES = (4, 6)
 
