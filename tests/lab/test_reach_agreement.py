@@ -36,7 +36,7 @@ blocks: 7
 """
 TIMES = 7
 WITHIN = 0.02
-"""The shortest times are compared, because a busy machine makes times longer. This part of a round trip is 8 ms."""
+"""Share by which the shortest times may differ; 8 ms of a round trip. A busy machine only makes times longer."""
 CURL = "%{time_connect} %{time_appconnect} %{time_starttransfer}\\n"
 FAMILIES = (4, 6)
 

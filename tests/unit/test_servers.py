@@ -1015,8 +1015,8 @@ def test_intervals_hold_the_truth_as_often_as_they_say(ipv6_ms: float) -> None:
 
 @pytest.mark.parametrize("blocks", [5, 12])
 def test_equal_families_are_called_different_as_often_as_they_say(blocks: int) -> None:
-    """In 300 runs as above at equal families, http is called different in 6.3 %, and in 5,256 in 5.4 %, with a standard
-    error of 0.3 %: the first was chance."""
+    """Runs as above at equal families call http different in 6.3 % of 300, and in 5.4 % of 5,256, with a standard error
+    of 0.3 %: the former is chance."""
     drawn = random.Random(blocks)
 
     def times() -> list[float]:

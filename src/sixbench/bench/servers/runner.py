@@ -54,9 +54,10 @@ class ServerRunner:
     _warm: set[tuple[Agent, str]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        self._combinations = {combination.name: combination for combination in self.experiment.combinations}
         # A server that has refused is not asked anew by a run that goes on.
         for record in sorted(self.done, key=lambda record: record.sequence):
-            combination = self.experiment.combination(record.combination)
+            combination = self._combinations[record.combination]
             self.failures.note(combination, record.path, _refusers(combination), attempts_of(record.client))
 
     def run(self, planned: PlannedTrial, sequence: int) -> tuple[Outcome, int | None]:
@@ -86,8 +87,8 @@ class ServerRunner:
 
     def has_ended(self, combination: str) -> StopRule | None:
         """The rule by which a combination has no more trials. None: it goes on."""
-        of_experiment = self.experiment.combination(combination)
-        if self.failures.is_refused(of_experiment, _refusers(of_experiment)):
+        known = self._combinations[combination]
+        if self.failures.is_refused(known, _refusers(known)):
             return "refused"
         is_decided = self.experiment.blocks.until is not None and self.failures.has_failed(combination)
         return "decided" if is_decided else None

@@ -188,11 +188,11 @@ class FailureCount:
     which nothing was answered. Each vantage has refusals of its own.
 
     Attributes:
-        refused: number of attempts, by server and vantage, path and what refused them.
+        refused: number of attempts, by server and vantage, and then by path and what refused them.
         failed: number of trials, by combination and path.
     """
 
-    refused: dict[tuple[_End, str, Refuser], int] = field(default_factory=dict)
+    refused: dict[_End, dict[tuple[str, Refuser], int]] = field(default_factory=dict)
     failed: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def note(
@@ -207,27 +207,20 @@ class FailureCount:
         known = list(attempts)
         if not known or all(outcome == UNSENT for outcome, _ in known):
             return
+        counts = self.refused.setdefault(_end_of(combination), {})
         for outcome, status in known:
-            self._note_refusal(_end_of(combination), path, refusers, outcome, status)
+            for refuser in refusers:
+                if refuser != "http" or status is not None:  # else HTTP was not asked
+                    is_refused = _refuses(refuser, outcome, status)
+                    counts[path, refuser] = counts.get((path, refuser), 0) + 1 if is_refused else 0
         is_answered = any(outcome == ANSWERED and not asks_for_rest(status) for outcome, status in known)
         key = (combination.name, path)
         self.failed[key] = 0 if is_answered else self.failed.get(key, 0) + 1
 
-    def _note_refusal(self, end: _End, path: str, refusers: Sequence[Refuser], outcome: str, status: object) -> None:
-        for refuser in refusers:
-            key = (end, path, refuser)
-            if refuser == "http" and status is None:
-                continue  # it was not asked
-            is_refused = asks_for_rest(status) if refuser == "http" else outcome == REFUSED and status is None
-            self.refused[key] = self.refused.get(key, 0) + 1 if is_refused else 0
-
     def is_refused(self, combination: Combination, refusers: Sequence[Refuser]) -> bool:
         """True if the server has refused such attempts of this vantage often enough, over any path."""
-        end = _end_of(combination)
-        return any(
-            count >= MOST_REFUSALS and of_end == end and refuser in refusers
-            for (of_end, _, refuser), count in self.refused.items()
-        )
+        counts = self.refused.get(_end_of(combination), {})
+        return any(count >= MOST_REFUSALS and refuser in refusers for (_, refuser), count in counts.items())
 
     def has_failed(self, combination: str) -> bool:
         """True if a path has failed often enough that more trials say no more."""
@@ -236,6 +229,11 @@ class FailureCount:
 
 def _end_of(combination: Combination) -> _End:
     return combination.levels[SERVER_COLUMN], combination.levels.get(VANTAGE_COLUMN)
+
+
+def _refuses(refuser: Refuser, outcome: str, status: object) -> bool:
+    """True if an attempt was refused by that part of the server."""
+    return asks_for_rest(status) if refuser == "http" else outcome == REFUSED and status is None
 
 
 def asks_for_rest(status: object) -> bool:
