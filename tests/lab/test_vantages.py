@@ -57,7 +57,9 @@ def arguments(hosts: Machines, name: str, vantages: str, *more: str, blocks: int
 
 
 def trials(directory: Path) -> list[dict[str, Any]]:
-    return [json.loads(path.read_text()) for path in sorted(directory.glob("trials/*/trial.json"))]
+    """The trials so far; those that are being written have another name."""
+    files = sorted(directory.glob("trials/*/trial.json"))
+    return [json.loads(file.read_text()) for file in files if file.parent.suffix != ".partial"]
 
 
 BOTH = "hosts:\n  lab1: {ssh: lab1}\n  lab2: {ssh: lab2}\n  local:\n"
