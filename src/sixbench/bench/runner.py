@@ -96,7 +96,7 @@ class TrialRunner:
         return None
 
     def last_surveys(self) -> Mapping[str | None, Survey]:
-        """None: there are no servers."""
+        """Empty: there are no servers."""
         return {}
 
     def _network(self, path: Path, index: int) -> tuple[Laboratory, Network]:

@@ -13,7 +13,7 @@ from ..model.host import Host, split_destination
 from ..model.parameter import Parameter, Scalar
 from ..model.path import Path
 from ..model.quoting import shown
-from ..model.server import DEFAULT_PORT, Server, why_no_server
+from ..model.server import DEFAULT_PORT, Server, addresses_in, why_no_server
 from ..model.workloads import WORKLOADS
 from .hosts_file import HERE, read_hosts
 from .key_reader import read_items, read_keys, read_plain, read_value
@@ -169,21 +169,13 @@ def read_vantages(reader: Reader, value: Any, *, hides_addresses: bool) -> tuple
         if hides_addresses and host.address is not None:
             words = f"the address of {host.name} is to be hidden, and servers are measured without it; leave it out"
             reader.problem((*place, "address"), words)
-        if hides_addresses and host.ssh is not None and _is_address(split_destination(host.ssh)[1]):
+        if hides_addresses and host.ssh is not None and addresses_in(split_destination(host.ssh)[1].partition("%")[0]):
             reader.problem(
                 (*place, "ssh"),
                 f"the run's files name {host.name} so, and its address is to be hidden; give it a name in "
                 "~/.ssh/config, and that name here",
             )
     return vantages
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ip_address(text.partition("%")[0])
-    except ValueError:
-        return False
-    return True
 
 
 def check_keys_beside(reader: Reader, data: Mapping[str, Any]) -> None:

@@ -79,7 +79,7 @@ _LISTS = ("attempts", "replies", "answers")
 
 
 def surveys_of(run: Run) -> dict[str | None, Survey]:
-    """The surveys by vantage; that of None is this machine's. None for runs without servers."""
+    """The surveys by vantage; that of None is this machine's. Empty for runs without servers."""
     return run.manifest.environment.all_surveys
 
 
@@ -137,7 +137,7 @@ def coverage_sentence(survey: Survey) -> str:
         for server in survey.servers
     )
     number = len(survey.servers)
-    if number < 2 or len(counted) < 2 or not all(any(True for _ in _entries_of(survey, family)) for family in FAMILIES):
+    if number < 2 or len(counted) < 2 or not all(_entries_of(survey, family) for family in FAMILIES):
         return ""
     names = {("ipv4", "ipv6"): "both families", ("ipv4",): "IPv4 alone", ("ipv6",): "IPv6 alone", (): "neither"}
     texts = [f"{counted[families]} by {name}" for families, name in names.items() if counted[families]]

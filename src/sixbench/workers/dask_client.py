@@ -48,7 +48,7 @@ class DaskWorkers(AbstractContextManager["DaskWorkers"]):
     Args:
         run: the name of the run's experiment, for others who want the workers.
         wait: whether to wait until no other run has them.
-        told: gets a sentence for people: for which run it waits.
+        report: gets a sentence for people: for which run it waits.
 
     Raises `CapabilityError` where the scheduler cannot be reached, has another version or is used by another run, or
     has no worker.

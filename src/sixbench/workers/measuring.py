@@ -58,7 +58,7 @@ class BlockMeasurer:
         name: of the worker.
         hub: starts its agents.
         calibration: gives what is known of how far the machine may be trusted, by its kernel.
-        told: gets sentences on what goes on.
+        report: gets sentences on what goes on.
     """
 
     def __init__(

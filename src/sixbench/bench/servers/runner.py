@@ -63,7 +63,7 @@ class ServerRunner:
     def run(self, planned: PlannedTrial, sequence: int) -> tuple[Outcome, int | None]:
         """A trial, and how long it took; None where its vantage could not be reached. Raises `AgentError` where no
         agent can be started on this machine."""
-        combination = self.experiment.combination(planned.combination)
+        combination = self._combinations[planned.combination]
         trial = TrialTask(experiment=self.experiment, combination=combination, planned=planned, sequence=sequence)
         vantage = self.experiment.vantage_of(combination)
         record = replace(blank_record(trial), started_realtime_ns=time.time_ns())
@@ -162,8 +162,8 @@ class ServerRunner:
             return _failed(record, hiding.text(str(error)))
         self.rests.note(target.address, _name(vantage), probed)
         hiding.learn(probed.sources)
-        outcomes = [(attempt.outcome, getattr(attempt, "status", None)) for attempt in probed.attempts]
-        self.failures.note(trial.combination, trial.path.name, _refusers(trial.combination), outcomes)
+        refusers = _refusers(trial.combination)
+        self.failures.note(trial.combination, trial.path.name, refusers, attempts_of(probed.result))
         measured = prober.measurements(params, probed)
         reasons = [*measured.invalid, *_reasons(probed, entry, hiding)]
         status: Status = "invalid" if reasons else "ok"
