@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,13 +29,25 @@ def surveyed(agent: RecordedAgent, planned: Experiment) -> tuple[Experiment, Sur
     return reduced, surveys[None]
 
 
+def runner_of(
+    agent: RecordedAgent, planned: Experiment, survey: Survey, done: Sequence[TrialRecord] = ()
+) -> ServerRunner:
+    """The runner of its trials from this machine."""
+    return ServerRunner(
+        hub=cast(Any, RecordedHub(agent=agent)),
+        experiment=planned,
+        surveys={None: survey},
+        observer=Observer(),
+        presence=None,
+        directory=None,
+        done=done,
+    )
+
+
 def measured(agent: RecordedAgent, planned: Experiment) -> Run:
     """A whole run of it."""
-    hub = cast(Any, RecordedHub(agent=agent))
     reduced, survey = surveyed(agent, planned)
-    runner = ServerRunner(
-        hub=hub, experiment=reduced, surveys={None: survey}, observer=Observer(), presence=None, directory=None
-    )
+    runner = runner_of(agent, reduced, survey)
     records = []
     for sequence, trial in enumerate(all_trials(reduced), start=1):
         if runner.has_ended(trial.combination) is None:

@@ -5,14 +5,13 @@ Skipped where they are not installed (with the reason), failed there if `SIXBENC
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from lab.debian_servers import require_programs
 from lab.experiments import Finished, run, wrong
 
 from sixbench.agent import Agent, AgentHub, find_agent
@@ -20,15 +19,14 @@ from sixbench.bench.environment import end_versions
 from sixbench.bench.requirements import check_ends, has_feature
 from sixbench.mechanisms import MECHANISMS
 from sixbench.model.errors import AgentError, CapabilityError
-from sixbench.model.program_path import with_usual_places
 from sixbench.model.programs import RECIPES, dnsperf
 from sixbench.model.reason import ReasonKind
 from sixbench.model.trial import TrialRecord
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.yaml_source import parse_yaml
 
-OTHERS = {"openssl": "openssl"}
-"""Programs that are no recipes, and their packages."""
+OTHERS = ("openssl",)
+"""Programs that are no recipes."""
 PATHS = ("ipv4", "ipv6", "nat64")
 NETWORK = """
 topology:
@@ -89,15 +87,7 @@ CLIENTS = f"""\
 
 @pytest.fixture(scope="module", autouse=True)
 def _programs() -> None:
-    path = with_usual_places(os.environ.get("PATH", ""))
-    wanted = {recipe.program: recipe.package for recipe in RECIPES} | OTHERS
-    missing = [package for program, package in wanted.items() if shutil.which(program, path=path) is None]
-    if not missing:
-        return
-    words = f"{', '.join(missing)} is not installed; tools/system-packages programs does so"
-    if os.environ.get("SIXBENCH_EXPECT_PROGRAMS") == "1":
-        pytest.fail(words)
-    pytest.skip(f"{words}, which starts servers where an init system runs")
+    require_programs(*(recipe.program for recipe in RECIPES), *OTHERS)
 
 
 @pytest.fixture(scope="module")

@@ -10,20 +10,18 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from reach_agents import MS, RecordedAgent, RecordedHub
-from reach_runs import measured, run_of, surveyed
+from reach_agents import MS, RecordedAgent
+from reach_runs import measured, run_of, runner_of, surveyed
 
 from sixbench.analysis import analyse
 from sixbench.analysis.run_settings import differing_settings
 from sixbench.bench.servers.hiding import HIDDEN, Hiding, hidden_survey, own_addresses
-from sixbench.bench.servers.runner import ServerRunner
 from sixbench.bench.servers.surveying import look_again, take_survey
 from sixbench.cli.consent import require_consent_to_pace
 from sixbench.cli.main import main
 from sixbench.mechanisms import MECHANISMS
 from sixbench.model.errors import CapabilityError, ExperimentError, StoreError, UsageError
 from sixbench.model.experiment import Experiment
-from sixbench.model.observer import Observer
 from sixbench.model.reason import ReasonKind
 from sixbench.model.run_comparison import DifferingSetting
 from sixbench.model.survey import RouteReading, ServerAddresses, Survey, SurveyedServer, Vantage, path_kind
@@ -316,14 +314,7 @@ def test_look_ups_that_fail_are_told_of_the_name() -> None:
     planned = experiment("www.example.org", workloads="[dns]")
     reduced, survey = surveyed(agent, planned)
     agent.names = {"www.example.org": {"A": [V4], "AAAA": "SERVFAIL"}}
-    runner = ServerRunner(
-        hub=cast(Any, RecordedHub(agent=agent)),
-        experiment=reduced,
-        surveys={None: survey},
-        observer=Observer(),
-        presence=None,
-        directory=None,
-    )
+    runner = runner_of(agent, reduced, survey)
     records = [runner.run(trial, 1)[0].record for trial in all_trials(reduced)]
     assert fault_sentences(run_of(reduced, survey, records)) == [
         "Look-ups of the AAAA records of www.example.org fail: answered with an error in 3 of 3 (the resolver answered "
@@ -562,16 +553,7 @@ def test_a_run_that_goes_on_knows_who_has_refused(agent: RecordedAgent, rule: st
     planned = experiment("www.example.org", workloads="[http]", blocks=3)
     run = measured(agent, planned)
     survey = survey_of(run)
-    hub = cast(Any, RecordedHub(agent=agent))
-    runner = ServerRunner(
-        hub=hub,
-        experiment=planned,
-        surveys={None: survey},
-        observer=Observer(),
-        presence=None,
-        directory=None,
-        done=json_records(run),
-    )
+    runner = runner_of(agent, planned, survey, done=json_records(run))
     assert runner.has_ended("c0001") == rule
 
 
@@ -718,14 +700,7 @@ def test_a_trial_that_leaves_by_another_interface_is_invalid() -> None:
     planned = experiment("www.example.org")
     reduced, survey = surveyed(agent, planned)
     agent.interfaces[V6] = "wg0"
-    runner = ServerRunner(
-        hub=cast(Any, RecordedHub(agent=agent)),
-        experiment=reduced,
-        surveys={None: survey},
-        observer=Observer(),
-        presence=None,
-        directory=None,
-    )
+    runner = runner_of(agent, reduced, survey)
     records = [runner.run(trial, 1)[0].record for trial in all_trials(reduced)]
     assert {record.status for record in records if record.path == "ipv6"} == {"invalid"}
     reasons = {(reason.kind, reason.text) for record in records for reason in record.reasons}
@@ -737,14 +712,7 @@ def test_the_addresses_of_this_machine_are_in_no_file() -> None:
     planned = experiment("www.example.org", workloads="[ping, tcp-connect, tls]", more="hide-addresses: true\n")
     reduced, survey = surveyed(agent, planned)
     survey = hidden_survey(survey, Hiding(own_addresses(survey)))
-    runner = ServerRunner(
-        hub=cast(Any, RecordedHub(agent=agent)),
-        experiment=reduced,
-        surveys={None: survey},
-        observer=Observer(),
-        presence=None,
-        directory=None,
-    )
+    runner = runner_of(agent, reduced, survey)
     records = [runner.run(trial, 1)[0].record for trial in all_trials(reduced)]
     last = runner.last_surveys().get(None)
     assert last is not None
@@ -758,14 +726,7 @@ def test_the_addresses_of_this_machine_are_in_no_file() -> None:
 def hidden_records(agent: RecordedAgent, planned: Experiment, before: Any = None) -> tuple[Survey, list[TrialRecord]]:
     """The last survey and the records of a run that hides addresses. `before`: called before each trial."""
     reduced, survey = surveyed(agent, planned)
-    runner = ServerRunner(
-        hub=cast(Any, RecordedHub(agent=agent)),
-        experiment=reduced,
-        surveys={None: hidden_survey(survey, Hiding(own_addresses(survey)))},
-        observer=Observer(),
-        presence=None,
-        directory=None,
-    )
+    runner = runner_of(agent, reduced, hidden_survey(survey, Hiding(own_addresses(survey))))
     records = []
     for sequence, trial in enumerate(all_trials(reduced), start=1):
         if before is not None:
@@ -815,10 +776,7 @@ def test_a_ping_that_leaves_by_another_interface_is_invalid() -> None:
     planned = experiment("www.example.org", workloads="[ping]", blocks=1)
     reduced, survey = surveyed(agent, planned)
     agent.interfaces[V6] = "wg0"
-    hub = cast(Any, RecordedHub(agent=agent))
-    runner = ServerRunner(
-        hub=hub, experiment=reduced, surveys={None: survey}, observer=Observer(), presence=None, directory=None
-    )
+    runner = runner_of(agent, reduced, survey)
     records = [runner.run(trial, 1)[0].record for trial in all_trials(reduced)]
     assert {record.path: record.status for record in records} == {"ipv4": "ok", "ipv6": "invalid"}
 
