@@ -31,6 +31,7 @@ from sixbench.plan.reach_experiment import ReachOptions, read_list, server_of, t
 from sixbench.plan.schedule import all_trials
 from sixbench.plan.yaml_source import parse_yaml
 from sixbench.report import servers, terminal
+from sixbench.report.server_faults import faults_by_vantage
 from sixbench.stats import Pairs, compare
 from sixbench.store import Run
 from sixbench.store.manifest_json import manifest_from_json, manifest_to_json
@@ -48,7 +49,7 @@ def experiment(*names: str, workloads: str = "[tcp-connect]", blocks: int = 3, m
 
 def fault_sentences(run: Run) -> list[str]:
     """Sentences on faults that this machine sees."""
-    return servers.faults_by_vantage(run).get(None, [])
+    return faults_by_vantage(run).get(None, [])
 
 
 def shown(run: Run) -> str:

@@ -31,6 +31,7 @@ from sixbench.plan.reach_experiment import ReachOptions, server_of, text_of
 from sixbench.plan.schedule import all_trials
 from sixbench.plan.yaml_source import Source, parse_yaml
 from sixbench.report import servers, terminal
+from sixbench.report.server_faults import faults_by_vantage
 from sixbench.store import Environment, Manifest, Run
 from sixbench.store.manifest_json import manifest_from_json, manifest_to_json
 
@@ -176,9 +177,9 @@ def test_the_report_says_what_is_seen_from_where() -> None:
     run = measured(hub, source())
     text = shown(run)
     assert "At berlin and oslo: IPv6 from here is native; IPv4 from here is native." in text
-    [fault] = servers.faults_by_vantage(run)["oslo"]
+    [fault] = faults_by_vantage(run)["oslo"]
     assert fault.startswith(f"IPv6 to www.example.org ({V6}) fails by tcp-connect: SYN unanswered in 8 of 8")
-    assert servers.faults_by_vantage(run)["berlin"] == []
+    assert faults_by_vantage(run)["berlin"] == []
     table = servers.faults_table(run)
     assert table is not None
     assert table.rows == [["oslo", fault]]

@@ -18,7 +18,8 @@ from ..model.workloads import WORKLOADS
 from ..report import group_words, rows, words
 from ..report.listed_runs import state_of
 from ..report.palette import colours_of_paths, shade_name
-from ..report.servers import faults_of_servers, vantage_table
+from ..report.server_faults import faults_of_servers
+from ..report.servers import vantage_table
 from ..store import Run
 from .compare import BEFORE_THE_END
 from .runs import combination
