@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, cast
 from reach_agents import MS, RecordedAgent, RecordedHub
 from synthetic import Synthetic
 
+from sixbench.analysis import analyse
 from sixbench.bench.servers.runner import ServerRunner
 from sixbench.bench.servers.surveying import take_survey, with_offered_only
 from sixbench.mechanisms import MECHANISMS
@@ -20,7 +22,27 @@ from sixbench.model.trial import TrialRecord
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.schedule import all_trials
 from sixbench.plan.yaml_source import parse_yaml
+from sixbench.report import terminal
+from sixbench.report.server_faults import faults_by_vantage
 from sixbench.store import Environment, Manifest, Run
+
+V4, V6 = "203.0.113.1", "2001:db8:1::1"
+NAMES = {"www.example.org": {"A": [V4], "AAAA": [V6]}}
+ALL = "[ping, tcp-connect, tls]"
+
+
+def experiment(*names: str, workloads: str = "[tcp-connect]", blocks: int = 3, more: str = "") -> Experiment:
+    text = f"experiment: reach\nservers: {json.dumps(list(names))}\nworkloads: {workloads}\nblocks: {blocks}\n{more}"
+    return read_experiment(parse_yaml(text, "test.yaml"), MECHANISMS)
+
+
+def fault_sentences(run: Run) -> list[str]:
+    """Sentences on faults that this machine sees."""
+    return faults_by_vantage(run).get(None, [])
+
+
+def shown(run: Run) -> str:
+    return " ".join(terminal.render(run, analyse(run)).split())
 
 
 def surveyed(agent: RecordedAgent, planned: Experiment) -> tuple[Experiment, Survey]:
@@ -86,3 +108,9 @@ def changed(changes: Mapping[str, float | None], *, blocks: int = 8, seed: int =
     text += f"workloads: [tcp-connect, tls]\nblocks: {blocks}\nstatistics: {{margin: 5%}}\n"
     run = measured(agent, read_experiment(parse_yaml(text, "reach.yaml"), MECHANISMS))
     return Synthetic(manifest=run.manifest, trials=run.trials)
+
+
+def survey_of(run: Run) -> Survey:
+    survey = run.manifest.environment.survey
+    assert survey is not None
+    return survey
